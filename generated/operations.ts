@@ -10,8 +10,8 @@ import type * as A from "./variant-a.js";
 import type * as B from "./variant-b.js";
 
 /**
- * Options every call takes besides its parameters. The others of a RequestInit, such as `cache` and what a runtime adds to
- * its type, go to the fetch.
+ * Options every call takes besides its parameters. The others of a RequestInit, such as `cache` and
+ * what a runtime adds to its type, go to the fetch.
  */
 export interface CallOptions extends Omit<RequestInit, "method" | "headers" | "body" | "signal"> {
   readonly headers?: RequestInit["headers"] | Readonly<Record<string, HeaderValue>> | undefined;
@@ -22,8 +22,9 @@ export interface CallOptions extends Omit<RequestInit, "method" | "headers" | "b
   /** The time limit of each request of the call. Default: the option of the service. */
   readonly timeoutMs?: number | undefined;
   /**
-   * Whether the operation may be done twice without harm, so that the call may be sent again after a fault that leaves open
-   * whether it was processed: `true` for a POST with a key of its own, for example. Default: by the method.
+   * Whether the operation may be done twice without harm, so that the call may be sent again after a
+   * fault that leaves open whether it was processed: `true` for a POST with a key of its own, for
+   * example. Default: by the method.
    */
   readonly idempotent?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -32,7 +33,10 @@ export interface CallOptions extends Omit<RequestInit, "method" | "headers" | "b
   /** It changes the type of the data, so it is in a signature of its own. */
   readonly parseAs?: undefined;
   /** As in openapi-fetch: writes the whole query. */
-  readonly querySerializer?: ((query: Readonly<Record<string, unknown>>) => string) | QueryOptions | undefined;
+  readonly querySerializer?:
+    | ((query: Readonly<Record<string, unknown>>) => string)
+    | QueryOptions
+    | undefined;
   /** As in openapi-fetch: writes the body. */
   bodySerializer?(body: unknown, headers: Headers): unknown;
 }
@@ -42,7 +46,10 @@ export type HeaderValue = string | number | boolean | null | undefined;
 
 /** How arrays and objects are written in a query, as in openapi-fetch. */
 export interface QueryOptions {
-  readonly array?: { readonly style: "form" | "spaceDelimited" | "pipeDelimited"; readonly explode: boolean };
+  readonly array?: {
+    readonly style: "form" | "spaceDelimited" | "pipeDelimited";
+    readonly explode: boolean;
+  };
   readonly object?: { readonly style: "form" | "deepObject"; readonly explode: boolean };
   readonly allowReserved?: boolean;
 }
@@ -65,7 +72,9 @@ export interface ServerSentEvent {
 }
 
 /** The successes of an operation that documents none. */
-export type AnySuccess = Readonly<Record<200 | 201 | 202 | 203 | 204 | 205 | 206 | 207 | 208 | 226, unknown>>;
+export type AnySuccess = Readonly<
+  Record<200 | 201 | 202 | 203 | 204 | 205 | 206 | 207 | 208 | 226, unknown>
+>;
 
 /** One row of the runtime table. */
 export interface OperationEntry {
@@ -76,20 +85,27 @@ export interface OperationEntry {
   readonly success: readonly number[];
   /** Documented statuses other than 2xx. */
   readonly failure: readonly number[];
-  /** Parameters that a caller must pass outside of the path, cookies, and those whose form is not the usual one. */
+  /**
+   * Parameters that a caller must pass outside of the path, cookies, and those whose form is not
+   * the usual one.
+   */
   readonly parameters?: readonly ParameterEntry[];
-  /** Media type of the request body, if there is one, unless the header content-type of a call names another. */
+  /**
+   * Media type of the request body, if there is one, unless the header content-type of a call names
+   * another.
+   */
   readonly contentType?: string;
   /**
-   * All documented media types of the body with the encoding of their members, where there are several or any. The
-   * key may be a range: a call must name the media type for one such as image/*.
+   * All documented media types of the body with the encoding of their members, where there are
+   * several or any. The key may be a range: a call must name the media type for one such as image/*.
    */
   readonly contents?: Readonly<Record<string, Readonly<Record<string, PropertyEncoding>>>>;
   /** The document requires a request body. */
   readonly bodyRequired?: true;
   /**
-   * Documented media types of an answer by status, range (4XX) or `default`. Left out where they add nothing: of a
-   * success that is empty or application/json, of any other that is empty, JSON, text or of any type.
+   * Documented media types of an answer by status, range (4XX) or `default`. Left out where they
+   * add nothing: of a success that is empty or application/json, of any other that is empty, JSON,
+   * text or of any type.
    */
   readonly answers?: Readonly<Record<string, readonly string[]>>;
   /** Sent without a bearer: `security: []` in the document. */
@@ -102,7 +118,10 @@ export interface OperationEntry {
   readonly takesPluginTokens?: false;
 }
 
-/** A parameter of a row. What is not named is the default of its place (OpenAPI 3.1.1, Parameter Object). */
+/**
+ * A parameter of a row. What is not named is the default of its place (OpenAPI 3.1.1, Parameter
+ * Object).
+ */
 export interface ParameterEntry {
   readonly in: "path" | "query" | "header" | "cookie";
   readonly name: string;
@@ -114,7 +133,7 @@ export interface ParameterEntry {
   readonly content?: string;
 }
 
-/** A member of a form. With `style` it is written like a query parameter, else by its media type. */
+/** A member of a form. With `style` it is written like a query parameter, else by media type. */
 export interface PropertyEncoding {
   readonly contentType?: string;
   readonly style?: string;

@@ -145,7 +145,8 @@ export async function checkBundles(
       const kB = kBOf(bundled);
       const startKB = kBOf(await bundle(root, app, [withoutLazyParts]));
       report(
-        `${app}: ${startKB.toFixed(1)} kB gzipped at the start, ${kB.toFixed(1)} kB with all lazy parts`,
+        `${app}: ${startKB.toFixed(1)} kB gzipped at the start, ${kB.toFixed(1)} kB with ` +
+          "all lazy parts",
       );
       if (kB > mostKB)
         findings.push(`${app} has ${kB.toFixed(1)} kB gzipped, more than its limit of ${mostKB}`);

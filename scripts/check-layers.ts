@@ -222,7 +222,10 @@ function checkEdge(edge: Edge, own: string | undefined): string | undefined {
   if (target === "package" && to === own)
     return `${forbidden}sources import each other by relative paths`;
   if (target === "file" && NOT_SHIPPED.some((folder) => to.startsWith(folder))) {
-    return `${forbidden}${from.startsWith("src/") ? "src" : "generated"} may not import ${to.split("/")[0]}`;
+    return (
+      `${forbidden}${from.startsWith("src/") ? "src" : "generated"} may not ` +
+      `import ${to.split("/")[0]}`
+    );
   }
   if (FOR_EVERYONE.includes(to)) return undefined;
   if (target === "builtin" && NODE_FILES.some((prefix) => from.startsWith(prefix)))
@@ -234,7 +237,10 @@ function checkEdge(edge: Edge, own: string | undefined): string | undefined {
     return `${forbidden}${nameOf(layer)} may import only types of it (import type)`;
   }
   const targetLayer = target === "file" ? layerOf(to) : undefined;
-  return `${forbidden}${nameOf(layer)} may not import ${targetLayer === undefined ? to : nameOf(targetLayer)}`;
+  return (
+    `${forbidden}${nameOf(layer)} may not ` +
+    `import ${targetLayer === undefined ? to : nameOf(targetLayer)}`
+  );
 }
 
 function checkDeclared(edges: readonly Edge[], manifest: Manifest): string[] {
@@ -249,7 +255,8 @@ function checkDeclared(edges: readonly Edge[], manifest: Manifest): string[] {
     )
     .map(
       ({ from, to }) =>
-        `${from} imports ${to}: package.json declares it neither a dependency nor a peer, and scripts/build.ts does not bundle it`,
+        `${from} imports ${to}: package.json declares it neither a dependency nor a peer, and ` +
+        "scripts/build.ts does not bundle it",
     );
 }
 

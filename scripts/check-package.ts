@@ -140,7 +140,8 @@ function installSize(folder: string, tarball: string): readonly string[] {
   const installedMB = sizes.reduce((sum, one) => sum + one, 0) / 1e6;
   const tarballMiB = statSync(tarball).size / 2 ** 20;
   console.log(
-    `${count} packages, ${installedMB.toFixed(1)} MB installed, ${tarballMiB.toFixed(2)} MiB packed`,
+    `${count} packages, ${installedMB.toFixed(1)} MB installed, ` +
+      `${tarballMiB.toFixed(2)} MiB packed`,
   );
   return [
     ...(count > mostPackages

@@ -43,7 +43,11 @@ function summaryOf(results: readonly DocumentResult[]): string {
   const whole = results.filter((result) =>
     result.failures.every(({ operation }) => operation !== undefined),
   );
-  return `${results.length} documents, ${whole.length} of them generated and compiled; ${total("operations")} operations, ${total("roundTrips")} round trips (${total("cast")} with a cast), ${known} known failures, ${failures.length - known} others`;
+  return (
+    `${results.length} documents, ${whole.length} of them generated and compiled; ` +
+    `${total("operations")} operations, ${total("roundTrips")} round trips (${total("cast")} ` +
+    `with a cast), ${known} known failures, ${failures.length - known} others`
+  );
 }
 
 /** A line for each difference, and for each schema that was not compared. */
@@ -54,11 +58,17 @@ export function comparisonOf(all: readonly Comparison[]): string {
     ...notCompared.map((reason) => `${document}: not compared: ${reason}`),
     ...differences.map(
       ({ schema, value, allowedBy, isSample }) =>
-        `${document}: ${schema}: ${isSample ? "the sample" : "a value"} is ${isSample ? "not allowed by both" : `allowed by ${allowedBy} only`}: ${JSON.stringify(value).slice(0, 300)}`,
+        `${document}: ${schema}: ${isSample ? "the sample" : "a value"} is ` +
+        `${isSample ? "not allowed by both" : `allowed by ${allowedBy} only`}: ` +
+        `${JSON.stringify(value).slice(0, 300)}`,
     ),
   ]);
   const differences = all.reduce((sum, one) => sum + one.differences.length, 0);
-  const summary = `${all.length} documents; ${total("schemas")} schemas, ${total("withoutSample")} without a sample; ${total("values")} values, ${total("allowed")} of them allowed; ${differences} differences from Ajv`;
+  const summary =
+    `${all.length} documents; ${total("schemas")} schemas, ` +
+    `${total("withoutSample")} without a sample; ` +
+    `${total("values")} values, ${total("allowed")} of them allowed; ` +
+    `${differences} differences from Ajv`;
   return [...lines, summary].join("\n");
 }
 

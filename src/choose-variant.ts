@@ -292,8 +292,12 @@ export async function explainByDetection(
   if (wasDetected && served[variant] !== "yes" && served[other] === "yes") {
     remember(context, undefined);
     await context.shared.delete(storeKey(context), renewal.emit);
-    const problem = `The deployment served Variant ${variant} when it was detected, and now serves Variant ${other}.`;
-    const message = `${problem} ${evidenceText(detection)} Connect again, so that the variant is chosen again.`;
+    const problem =
+      `The deployment served Variant ${variant} when it was detected, and now ` +
+      `serves Variant ${other}.`;
+    const message =
+      `${problem} ${evidenceText(detection)} Connect again, so that the variant is ` +
+      "chosen again.";
     return new VariantError("variant_changed", message, { detection, variant });
   }
   if (served[variant] === "no") {

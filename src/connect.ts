@@ -308,7 +308,8 @@ function checkCredentials(
   if (!Array.isArray(credentials) || credentials.length === 0)
     throw wrong(
       "credential_missing",
-      "credentials must be a non-empty array. Pass servicePlugin() for Variant A, serviceAccount() for Variant B, or both.",
+      "credentials must be a non-empty array. " +
+        "Pass servicePlugin() for Variant A, serviceAccount() for Variant B, or both.",
     );
   for (const credential of credentials) driverOf(credential, "credentials");
   if (variant !== undefined && variant !== "A" && variant !== "B")
@@ -317,12 +318,14 @@ function checkCredentials(
   if (usable.length === 0)
     throw wrong(
       "credential_missing",
-      `variant is "${variant}", but credentials has no credential of that variant. Add ${variant === "A" ? "servicePlugin" : "serviceAccount"}().`,
+      `variant is "${variant}", but credentials has no credential of that variant. ` +
+        `Add ${variant === "A" ? "servicePlugin" : "serviceAccount"}().`,
     );
   if (new Set(usable.map((one) => one.variant)).size < usable.length)
     throw wrong(
       "credential_invalid",
-      "credentials has two credentials of the same variant. Pass one: no other is tried after a refusal.",
+      "credentials has two credentials of the same variant. Pass one: " +
+        "no other is tried after a refusal.",
     );
   return usable;
 }

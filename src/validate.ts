@@ -72,7 +72,8 @@ export function validator(
     if (mode === "report") return emit({ type: "response_invalid", operationId, status, issues });
     throw new UnexpectedResponseError(
       "response_shape",
-      `${operationId} was answered ${status}, but the data does not match the document: ${issues.join("; ")}`,
+      `${operationId} was answered ${status}, but the data does not match the ` +
+        `document: ${issues.join("; ")}`,
       { status, variant, issues },
     );
   };

@@ -38,7 +38,9 @@ export function drawFigures({ rows, node, cpu, cores, date, load }: Report): str
   const height = bottom + 16;
   const count = (verdict: ReportedRow["verdict"]) =>
     rows.filter((row) => row.verdict === verdict).length;
-  const counts = `${count("met")} met, ${count("missed")} missed, ${count("too noisy to say")} too noisy to say`;
+  const counts =
+    `${count("met")} met, ${count("missed")} missed, ${count("too noisy to say")} ` +
+    "too noisy to say";
   const aim = xOf(1);
   const shapes = [
     text(16, 30, "title", TITLE),
@@ -46,14 +48,16 @@ export function drawFigures({ rows, node, cpu, cores, date, load }: Report): str
       16,
       52,
       "dim",
-      `${counts}. Less is better. Node ${node}, ${cores} × ${cpu}, load ${load}, ${date.slice(0, 10)}`,
+      `${counts}. Less is better. Node ${node}, ${cores} × ${cpu}, load ` +
+        `${load}, ${date.slice(0, 10)}`,
     ),
     ...legend(16, 78),
     text(aim, plot.top - 10, "dim middle", "aim"),
     text(plot.right, plot.top - 10, "dim middle", "twice"),
     ...rows.map((row, index) => draw(row, plot.top + index * ROW_HEIGHT)),
     // The line has a piece for each row, so that it does not cross the titles.
-    `<path class="aim" d="${rows.map((_, index) => `M${aim} ${plot.top - 2 + index * ROW_HEIGHT}v26`).join("")}"/>`,
+    `<path class="aim" ` +
+      `d="${rows.map((_, index) => `M${aim} ${plot.top - 2 + index * ROW_HEIGHT}v26`).join("")}"/>`,
   ];
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-labelledby="title desc">
 <title id="title">${TITLE}</title>

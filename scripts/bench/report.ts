@@ -33,7 +33,10 @@ const BUSY_LOAD = 0.7;
 function describeSetting({ node, platform, cpu, cores, memoryGiB, load, date }: Setting): string {
   const machine = `Node ${node}, ${platform}, ${cores} × ${cpu}, ${memoryGiB} GiB, ${date}`;
   if (load < BUSY_LOAD) return machine;
-  return `${machine}\nThe machine was busy with other work at the start (load ${load}), so rows may be too noisy to say.`;
+  return (
+    `${machine}\nThe machine was busy with other work at the start (load ${load}), so rows ` +
+    "may be too noisy to say."
+  );
 }
 
 /** All figures, for programs. */

@@ -53,5 +53,6 @@ for (const [part, { caught, missed }] of rows) {
   for (const what of missed) console.log(`    not noticed: ${what}`);
 }
 console.log(
-  `all                  ${total.caught} of ${total.all} (${((100 * total.caught) / total.all).toFixed(1)} %)`,
+  `all                  ${total.caught} of ${total.all} ` +
+    `(${((100 * total.caught) / total.all).toFixed(1)} %)`,
 );

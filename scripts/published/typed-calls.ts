@@ -49,12 +49,17 @@ export function typedCalls(document: Document, operations: readonly Operation[])
       return [];
     }
     if (init.includes(CAST)) untyped.push(id);
-    return `    ${JSON.stringify(id)}: () => service.call(${[JSON.stringify(id), init].filter(Boolean).join(", ")}),\n`;
+    return (
+      `    ${JSON.stringify(id)}: () => ` +
+      `service.call(${[JSON.stringify(id), init].filter(Boolean).join(", ")}),\n`
+    );
   });
   const module = [
-    `import type { Service } from "bivariant";\nimport type { OperationTypes } from "./operations.js";\n`,
+    `import type { Service } from "bivariant";\nimport type { OperationTypes } from ` +
+      `"./operations.js";\n`,
     `type OwnService = Extract<Service<OperationTypes>, { readonly variant: "B" }>;\n`,
-    `export function callsOf(service: OwnService): object {\n  void service;\n  return {\n${calls.join("")}  };\n}\n`,
+    "export function callsOf(service: OwnService): " +
+      `object {\n  void service;\n  return {\n${calls.join("")}  };\n}\n`,
   ].join("\n");
   return { module, notCalled, untyped };
 }
@@ -253,7 +258,10 @@ function formOf(document: Document, { media, encoding }: Body, value: JsonObject
         ? blob
         : `new Blob(["bytes"], { type: ${JSON.stringify(rangeMember(type))} })`;
     const isFile = isFileSchema(isList ? mergedSchema(document, own.items) : own, type);
-    return `${JSON.stringify(name)}: ${isFile ? (isList ? `[${file}]` : file) : JSON.stringify(member)}`;
+    return (
+      `${JSON.stringify(name)}: ` +
+      `${isFile ? (isList ? `[${file}]` : file) : JSON.stringify(member)}`
+    );
   });
   return `{ ${members.join(", ")} }`;
 }

@@ -156,7 +156,8 @@ const optionsSchema = z.looseObject({
   path: text
     .regex(
       /^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/,
-      'must be a path such as "/auth": a slash at the start and none at the end, and segments of letters, digits and ._~- that do not start with a dot',
+      'must be a path such as "/auth": a slash at the start and none at the end, and segments of ' +
+        "letters, digits and ._~- that do not start with a dot",
     )
     .default("/auth"),
   publicUrl: text.optional(),
@@ -233,7 +234,8 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
   // before.
   const tokenStore = expiring(ownStore, () => clock.now() + session.lifetimeMs + 3_600_000);
   const problem =
-    'must be one exact origin such as "https://planner.example", without a wildcard; http only for loopback';
+    'must be one exact origin such as "https://planner.example", without a wildcard; ' +
+    "http only for loopback";
   const parseOrigin = (option: string) => (value: string) => {
     const origin = originOf(value, allowInsecureHttp);
     if (origin === undefined) throw invalidOption(option, problem);

@@ -223,7 +223,8 @@ function requireRequest(request: unknown): asserts request is Request {
   const { url, headers } = (request ?? {}) as Partial<Request>;
   if (typeof url === "string" && URL.canParse(url) && typeof headers?.get === "function") return;
   const remedy =
-    "Wrap the handler for node:http or Express: toNodeHandler(backend). backend.connect and backend.session take their request too.";
+    "Wrap the handler for node:http or Express: toNodeHandler(backend). " +
+    "backend.connect and backend.session take their request too.";
   throw invalidOption("request", "must be a web Request", remedy);
 }
 
@@ -231,7 +232,10 @@ function requireRequest(request: unknown): asserts request is Request {
 function originRefused(origin: string | null, request: Request, settings: Settings): Refusal {
   if (origin === null) return new Refusal("origin_refused");
   const own = wireText(ownOrigin(request, settings));
-  const message = `A page of ${wireText(origin)} was refused, because the origin of this backend is ${own}. If a proxy changes that, set publicUrl; if the page may use this backend, add its origin to origins.`;
+  const message =
+    `A page of ${wireText(origin)} was refused, because the origin of this backend ` +
+    `is ${own}. If a proxy changes that, set publicUrl; ` +
+    "if the page may use this backend, add its origin to origins.";
   return new Refusal("origin_refused", {
     cause: new ConfigurationError("option_invalid", message, { option: "publicUrl" }),
   });

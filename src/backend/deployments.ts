@@ -116,7 +116,9 @@ export function parseDeployments(given: unknown, options: DeploymentOptions): De
   const areDistinct = typeof given !== "function" && areLoginsDistinct(list, options);
   const lookUp = async (find: FindDeployment, query: DeploymentQuery) => {
     const late = () => {
-      const message = `The function deployments did not answer within ${options.timeoutMs} ms. Check what it waits for, or raise timeoutMs.`;
+      const message =
+        `The function deployments did not answer within ${options.timeoutMs} ms. ` +
+        "Check what it waits for, or raise timeoutMs.";
       const variant = query.purpose === "launch" ? "A" : "B";
       return new TransportError("timed_out", message, { retryable: true, variant });
     };
@@ -149,7 +151,8 @@ export function parseDeployments(given: unknown, options: DeploymentOptions): De
       const hasIssuer = URL.canParse(issuer ?? "") && isUnderBase(new URL(issuer ?? ""), baseUrl);
       if (!hasIssuer && !callbackRoute(redirectUri, options.path).endsWith(ending))
         throw mixUp(
-          "must hold logins whose redirectUri ends with the tenantId, or whose issuer is under baseUrl",
+          "must hold logins whose redirectUri ends with the tenantId, or whose issuer is " +
+            "under baseUrl",
         );
     },
   };
@@ -211,7 +214,9 @@ function areLoginsDistinct(
 
 function mixUp(problem: string): Error {
   const remedy =
-    "Otherwise one deployment could receive another's codes (RFC 9700 section 4.4). Leave redirectUri out to have one for each tenant, such as https://planner.example/auth/callback/acme, or set issuer in each.";
+    "Otherwise one deployment could receive another's codes (RFC 9700 section 4.4). " +
+    "Leave redirectUri out to have one for each tenant, such as " +
+    "https://planner.example/auth/callback/acme, or set issuer in each.";
   return invalidOption("deployments", problem, remedy);
 }
 
@@ -307,6 +312,7 @@ function requireOwnRedirectUri(redirectUri: string, own: string | undefined): vo
     throw invalidOption(
       "deployments",
       `${must} is at the origin of this backend, ${own}`,
-      "Use the same host name for both (localhost and 127.0.0.1 differ), or set publicUrl if a proxy changes it.",
+      "Use the same host name for both (localhost and 127.0.0.1 differ), or set publicUrl if a " +
+        "proxy changes it.",
     );
 }

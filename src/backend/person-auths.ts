@@ -127,7 +127,9 @@ export class PersonAuths {
     if (identify === undefined) return token.operator;
     const { timeoutMs, clock } = this.#settings;
     const late = () => {
-      const message = `The function identify did not answer within ${timeoutMs} ms. Check what it waits for, or raise timeoutMs.`;
+      const message =
+        `The function identify did not answer within ${timeoutMs} ms. ` +
+        "Check what it waits for, or raise timeoutMs.";
       return new TransportError("timed_out", message, { retryable: true });
     };
     try {

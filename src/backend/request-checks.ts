@@ -195,7 +195,8 @@ export async function readJson<S extends z.ZodObject>(
   // These are names from the schema, so that the answer repeats nothing that was sent.
   const wrong = fields.filter((field) => parsed.error.issues.some(({ path }) => path[0] === field));
   if (wrong.length === 0) throw new Refusal("request_invalid");
-  const message = `Missing or invalid: ${wrong.join(", ")}. The body must hold ${fields.join(", ")}.`;
+  const message =
+    `Missing or invalid: ${wrong.join(", ")}. ` + `The body must hold ${fields.join(", ")}.`;
   throw new Refusal("request_invalid", { message });
 }
 

@@ -84,7 +84,9 @@ function asRefused(error: unknown): never {
 }
 
 function notConfigured(purpose: string): ConfigurationError {
-  const message = `No deployment is configured for ${purpose}. If there should be one, add it to the option deployments.`;
+  const message =
+    `No deployment is configured for ${purpose}. ` +
+    "If there should be one, add it to the option deployments.";
   return new ConfigurationError("credential_missing", message, { option: "deployments" });
 }
 

@@ -222,7 +222,8 @@ async function streamOf(incoming: Incoming): Promise<ReadableStream<Uint8Array>>
     throw invalidOption(
       "request",
       "has a body that a parser has read before",
-      "Pass what it made of it as `body`: with Fastify `Object.assign(request.raw, { body: request.body })`.",
+      "Pass what it made of it as `body`: with Fastify `Object.assign(request.raw, { body: " +
+        "request.body })`.",
     );
   if (!incoming.readableDidRead || body === undefined)
     return (await nodeStreams()).Readable.toWeb(incoming) as ReadableStream<Uint8Array>;

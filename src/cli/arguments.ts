@@ -27,13 +27,16 @@ export function refuseSecrets(argv: readonly string[]): void {
       const flag = `--${variable.toLowerCase().replaceAll("_", "-")}-file`;
       throw new ConfigurationError(
         "option_invalid",
-        `The arguments must not hold a secret. ${processList} Set BIVARIANT_${variable}_FILE or BIVARIANT_${variable}, or pass ${flag}.`,
+        "The arguments must not hold a secret. " +
+          `${processList} Set BIVARIANT_${variable}_FILE or BIVARIANT_${variable}, or ` +
+          `pass ${flag}.`,
       );
     }
     if (tokenOptions.test(name))
       throw invalidFlag(
         name,
-        `is not an option. ${processList} The token is fetched with the configured credential; see bivariant token --help.`,
+        `is not an option. ${processList} The token is fetched with the configured credential; ` +
+          "see bivariant token --help.",
       );
   }
 }

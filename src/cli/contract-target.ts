@@ -47,7 +47,8 @@ export async function readTarget(
     if (lent[name] !== undefined)
       throw invalidFlag(
         "--target",
-        `names a file with ${name}, which ${namesOf(settingOf[name] as SettingName)} sets too. Remove one.`,
+        `names a file with ${name}, which ${namesOf(settingOf[name] as SettingName)} sets too. ` +
+          "Remove one.",
       );
     lent[name] = value;
   }
@@ -130,7 +131,8 @@ export async function withPerson(
   if (apiClient === undefined)
     throw invalidFlag(
       "--login",
-      `needs an API client. Set ${namesOf("bLoginClientId")}, and ${namesOf("authorizationEndpoint")}.`,
+      `needs an API client. Set ${namesOf("bLoginClientId")}, and ` +
+        `${namesOf("authorizationEndpoint")}.`,
     );
   const { listenForCallback, loginPages } = await import("./commands/login.js");
   const listener = await listenForCallback(port);

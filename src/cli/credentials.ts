@@ -52,7 +52,8 @@ export async function readAccount(settings: Settings): Promise<AccountSettings |
   if (clientSecret !== undefined) return { clientId, clientSecret };
   const ways = `${namesOf("bClientSecretFile")}, or with ${namesOf("bClientSecret")}`;
   const more =
-    " A secret in the environment is used only for the client that the environment names. To use a login of bivariant login, pass --login.";
+    " A secret in the environment is used only for the client that the environment names. " +
+    "To use a login of bivariant login, pass --login.";
   throw incomplete("B", "client secret", ways, more);
 }
 
@@ -75,7 +76,8 @@ export function noCredential({ variant, aClientId, bClientId }: Settings): strin
 function incomplete(variant: Variant, what: string, ways: string, more = ""): ConfigurationError {
   return new ConfigurationError(
     "credential_missing",
-    `The credential of Variant ${variant} is incomplete: the ${what} is missing. Set it with ${ways}.${more}`,
+    `The credential of Variant ${variant} is incomplete: the ${what} is missing. ` +
+      `Set it with ${ways}.${more}`,
     { variant },
   );
 }
@@ -100,7 +102,8 @@ export async function readLoginClient(
   if (clientId === undefined)
     throw new ConfigurationError(
       "credential_missing",
-      `The client id of the API client is missing. Set it with ${namesOf("bLoginClientId")}; if there is no service account, you can use ${namesOf("bClientId")} instead.`,
+      `The client id of the API client is missing. Set it with ${namesOf("bLoginClientId")}; ` +
+        `if there is no service account, you can use ${namesOf("bClientId")} instead.`,
       { variant: "B" },
     );
   return {

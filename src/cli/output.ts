@@ -103,13 +103,16 @@ export class Output {
     const seconds = (ms: number) => Math.max(0, Math.ceil(ms / 1000));
     if (event.type === "rate_limited")
       this.note(
-        `The rate limit of the tenant is reached. The next token request is possible at ${new Date(event.retryAt).toISOString()} (in ${seconds(event.retryAt - event.at)} s).`,
+        "The rate limit of the tenant is reached. " +
+          `The next token request is possible at ${new Date(event.retryAt).toISOString()} (in ` +
+          `${seconds(event.retryAt - event.at)} s).`,
       );
     if (event.type === "token_requested" && event.attempt > 1)
       this.note(`Requesting a token again, attempt ${event.attempt}.`);
     if (event.type === "clock_off")
       this.note(
-        `The server's clock is ${seconds(Math.abs(event.offsetMs))} s ${event.offsetMs > 0 ? "ahead of" : "behind"} this machine's.`,
+        `The server's clock is ${seconds(Math.abs(event.offsetMs))} s ` +
+          `${event.offsetMs > 0 ? "ahead of" : "behind"} this machine's.`,
       );
     if (event.type === "tenant_differs")
       this.note("The token response names another tenant than the requested one.");
@@ -117,7 +120,8 @@ export class Output {
       this.note("The token was refused. The call was sent again with a new one.");
     if (event.type === "call_retried")
       this.note(
-        `The call failed (${event.status ?? event.code}). It is sent again in ${seconds(event.waitMs)} s.`,
+        `The call failed (${event.status ?? event.code}). ` +
+          `It is sent again in ${seconds(event.waitMs)} s.`,
       );
   };
 }
@@ -155,7 +159,8 @@ export function printableText(text: string): string {
 export function evidenceLines(evidence: readonly Evidence[], paint: Paint): string[] {
   if (evidence.length === 0) return ["  (no request was sent)"];
   return evidence.flatMap(({ status, contentType, says, reason, url, ...asked }) => [
-    `  ${questionOf(asked)}: ${[status, contentType].filter(Boolean).join(" ")} -> ${paintVerdict(says, paint)}`,
+    `  ${questionOf(asked)}: ${[status, contentType].filter(Boolean).join(" ")} ` +
+      `-> ${paintVerdict(says, paint)}`,
     `    ${reason}`,
     paint("dim", `    POST ${url}`),
   ]);

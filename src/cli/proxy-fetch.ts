@@ -87,15 +87,19 @@ function proxyFault(fault: unknown, { url, variable }: Proxy, target: URL): unkn
     return new TransportError(
       "network_failed",
       status === "407"
-        ? `The proxy in ${variable} requires a user name and a password, or refuses those in its URL (407).`
-        : `The proxy in ${variable} does not reach the deployment (${status}). Check the address, or name the host in NO_PROXY.`,
+        ? `The proxy in ${variable} requires a user name and a password, or refuses those in ` +
+            "its URL (407)."
+        : `The proxy in ${variable} does not reach the deployment (${status}). ` +
+            "Check the address, or name the host in NO_PROXY.",
       { retryable: Number(status) >= 500, cause: fault },
     );
   const error = transportError(fault, "A", target.origin);
   // With an http proxy, only the deployment has a certificate, so the proxy is not at fault.
   if (error.code === "tls_failed" && url.protocol === "http:") return fault;
   const { code, message: reason, retryable } = error;
-  const hint = `If it goes through the proxy in ${variable}, check its URL (most use http), or name the host in NO_PROXY.`;
+  const hint =
+    `If it goes through the proxy in ${variable}, check its URL (most use http), or ` +
+    "name the host in NO_PROXY.";
   return new TransportError(code, `${reason} ${hint}`, { retryable, cause: fault });
 }
 

@@ -40,7 +40,9 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     load: () => import("./commands/demo.js"),
   },
   detect: {
-    says: "Find out which variant a deployment serves, with at most three requests and no credential.",
+    says:
+      "Find out which variant a deployment serves, with at most three requests and no " +
+      "credential.",
     load: () => import("./commands/detect.js"),
   },
   token: {
@@ -56,7 +58,9 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     load: () => import("./commands/login.js"),
   },
   doctor: {
-    says: "Check a deployment and the credential or login for it, with one token request and one API call.",
+    says:
+      "Check a deployment and the credential or login for it, with one token request and " +
+      "one API call.",
     load: () => import("./commands/doctor.js"),
   },
   survey: {
@@ -72,7 +76,9 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     load: () => import("./commands/emulate.js"),
   },
   contract: {
-    says: "Try the promises of the description on a deployment, and report what holds and what breaks.",
+    says:
+      "Try the promises of the description on a deployment, and report what holds and " +
+      "what breaks.",
     load: () => import("./commands/contract.js"),
   },
   generate: {
@@ -80,7 +86,9 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     load: () => import("./commands/generate.js"),
   },
   diff: {
-    says: "Show what changed between two states of the documents, or what differs between the variants.",
+    says:
+      "Show what changed between two states of the documents, or what differs between " +
+      "the variants.",
     load: () => import("./commands/diff.js"),
   },
   unknowns: {

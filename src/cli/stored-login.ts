@@ -109,7 +109,9 @@ export async function wantedLogin(
     return { options, found: new LoginRequiredError("login_expired", "The stored login is over.") };
   const { tenantId, baseUrl } = options;
   const without = tenantId === undefined ? " without a tenant" : "";
-  const none = `No login is stored for ${namesClient(options, tenantId)}${without} at ${baseUrl} (${namesOf("storeFile")}).`;
+  const none =
+    `No login is stored for ${namesClient(options, tenantId)}${without} at ${baseUrl} ` +
+    `(${namesOf("storeFile")}).`;
   const message = found.length === 0 ? none : `${none} ${otherTenants(found)}`;
   if (isNamed || hasOwnLoginClient(settings))
     return { options, found: new LoginRequiredError("login_expired", message) };
@@ -138,7 +140,10 @@ function otherTenants(others: readonly LoginName[]): string {
   const ways = others.map(({ tenantId }) =>
     tenantId ? `for the tenant ${tenantId}` : "without a tenant",
   );
-  return `There is one ${ways.join(", and one ")}: set the tenant as it was at that login, or log in again.`;
+  return (
+    `There is one ${ways.join(", and one ")}: ` +
+    "set the tenant as it was at that login, or log in again."
+  );
 }
 
 /** All logins have this person. They differ only by deployment, tenant and client id. */
@@ -214,7 +219,8 @@ async function readKey(path: string, signal: AbortSignal): Promise<string> {
 function invalidKey(path: string, problem: string): ConfigurationError {
   return new ConfigurationError(
     "credential_invalid",
-    `The key of the stored logins ${problem}: ${path}. To use another key, set ${namesOf("storeKeyFile")}.`,
+    `The key of the stored logins ${problem}: ${path}. ` +
+      `To use another key, set ${namesOf("storeKeyFile")}.`,
     { option: "storeKeyFile", variant: "B" },
   );
 }

@@ -193,7 +193,9 @@ function undocumented(
   { core, auth: { variant } }: Reading,
 ): UnexpectedResponseError {
   if (documented.every((type) => jsonType.test(type))) return core.notJson(status, variant);
-  const message = `The API answered ${status} with another media type than ${documented.join(", ")}. Check baseUrl and any proxy. parseAs reads any type.`;
+  const message =
+    `The API answered ${status} with another media type than ` +
+    `${documented.join(", ")}. Check baseUrl and any proxy. parseAs reads any type.`;
   return new UnexpectedResponseError("response_media_type", message, { status, variant });
 }
 
@@ -211,7 +213,9 @@ function decoderOf(type: string | undefined, status: number, variant: Variant): 
 }
 
 function tooLarge(status: number, mostBytes: number, variant: Variant): UnexpectedResponseError {
-  const message = `The API answered ${status} with more than maxResponseBytes (${mostBytes}). Raise it, or pass parseAs "stream".`;
+  const message =
+    `The API answered ${status} with more than maxResponseBytes (${mostBytes}). ` +
+    `Raise it, or pass parseAs "stream".`;
   return new UnexpectedResponseError("response_too_large", message, { status, variant });
 }
 

@@ -182,7 +182,8 @@ function mayBeProcessed(fault: unknown, method: string, status: number): unknown
   if (status === 0 && wasNotSent(fault)) return fault;
   const isSuccess = status >= 200 && status <= 299;
   const what = isSuccess ? `was answered ${status}, so it was probably` : "may have been";
-  const message = `The ${method} ${what} processed: look before you send it again. ${fault.message}`;
+  const message =
+    `The ${method} ${what} processed: ` + `look before you send it again. ${fault.message}`;
   const { code, variant, cause } = fault;
   return new TransportError(code, message, { retryable: false, variant, cause });
 }

@@ -81,14 +81,16 @@ const pluginSettings = "Settings, Tenant Settings, External Plugins";
 
 const texts: Readonly<Record<ApiErrorCode, string>> = {
   api_unauthorized:
-    ": the token was refused. Check whether the route accepts such tokens, and the plugin, client or account is enabled.",
+    ": the token was refused. Check whether the route accepts such tokens, and the plugin, " +
+    "client or account is enabled.",
   api_forbidden: ": the token does not permit this call.",
   api_rate_limited:
     ": a rate limit was exceeded. Try again later, or raise retryDeadlineMs to wait longer.",
   api_refused: ": the call was refused. Read the body of the error.",
   api_failed: ": the server failed. Try again later.",
   api_undocumented:
-    ", which the description does not list for this operation. Look at it, and add the status to the document.",
+    ", which the description does not list for this operation. " +
+    "Look at it, and add the status to the document.",
 };
 
 const silent =
@@ -106,11 +108,14 @@ const unclear =
  * detection.
  */
 const mayHaveMoved =
-  "Check baseUrl. The deployment may have moved to the other variant: service.auth.invalidate(await service.auth.getAccessToken()) drops the token, and the next call finds out.";
+  "Check baseUrl. The deployment may have moved to the other variant: " +
+  "service.auth.invalidate(await service.auth.getAccessToken()) drops the token, and the next " +
+  "call finds out.";
 
 const replayed = "The token was renewed, and the call was sent once more.";
 const notReplayed =
-  "It was not sent once more: that needs a token older than 30 s, and a body that can be sent again.";
+  "It was not sent once more: that needs a token older than 30 s, and a body that can be " +
+  "sent again.";
 
 /**
  * The causes of a 403, the likeliest first. In Variant A an empty body has those of section 7.2 of
@@ -151,7 +156,8 @@ function causesOf403({
     "scope_missing",
     "The token lacks the scope of the endpoint",
     "A scope granted after the token was minted reaches only the next token.",
-    `Ask the customer to grant the scope under ${pluginSettings}. ${isPerson ? "The next launch carries it." : dropToken}`,
+    "Ask the customer to grant the scope under " +
+      `${pluginSettings}. ${isPerson ? "The next launch carries it." : dropToken}`,
   );
   const operator = cause(
     "operator_not_capable",
@@ -197,7 +203,8 @@ function namesDevice(
 }
 
 const dropToken =
-  "Then drop the token, so that the next one carries the scope: service.auth.invalidate(await service.auth.getAccessToken()).";
+  "Then drop the token, so that the next one carries the scope: " +
+  "service.auth.invalidate(await service.auth.getAccessToken()).";
 
 /**
  * The description does not say which status a disabled plugin or a wrong route gets, so a refusal
@@ -215,14 +222,18 @@ function causesOfRefusedPerson(
     {
       id: `${event}_over`,
       summary: `The service no longer accepts the token of this ${event}`,
-      evidence: `A ${status} for a token older than 30 s, which only a new ${event} can replace (${code}).`,
+      evidence:
+        `A ${status} for a token older than 30 s, which only a new ${event} can ` +
+        `replace (${code}).`,
       remedy: `Ask the person to ${action}.`,
     },
     {
       id: "route_refuses_token",
       summary: `The route does not accept tokens of this ${client}, or the ${client} was disabled`,
       evidence: `The description shows the status for neither. A new ${event} would not help.`,
-      remedy: `Check whether another operation succeeds with the same token. If not, ask the customer to look under ${place}.`,
+      remedy:
+        "Check whether another operation succeeds with the same token. " +
+        `If not, ask the customer to look under ${place}.`,
     },
   ];
 }

@@ -86,7 +86,9 @@ export class OperationIndex {
     const meant = asked && mostAlike(asked, all);
     const more = all.length > mostNames ? ` and ${all.length - mostNames} more` : "";
     const advice = meant ? `Use ${meant}. ` : "";
-    const message = `Variant ${this.#variant} has no ${missing}. ${advice}It has: ${all.slice(0, mostNames).join(", ")}${more}.`;
+    const message =
+      `Variant ${this.#variant} has no ${missing}. ${advice}It has: ` +
+      `${all.slice(0, mostNames).join(", ")}${more}.`;
     return new ConfigurationError("operation_unknown", message, { variant: this.#variant });
   }
 }

@@ -69,7 +69,8 @@ function wouldFold(template: string, index: number): ConfigurationError {
   const segment = template.split("/")[index] ?? "";
   const name = [...segment.matchAll(braces)][0]?.[2] ?? segment;
   const problem =
-    'must not result in a path segment "." or "..", encoded or not: proxies fold those, and the bearer would reach another path. Pass an id, not a path';
+    'must not result in a path segment "." or "..", encoded or not: ' +
+    "proxies fold those, and the bearer would reach another path. Pass an id, not a path";
   return wrongPath("invalid", name, problem);
 }
 
@@ -201,7 +202,9 @@ export function writeParameter(
       ? isMany && entry.explode !== true
       : isObject || (style !== "deepObject" && (isScalar || isMany));
   if (content === undefined ? !isDefined : !isScalar) {
-    const problem = `cannot be written: the document does not define how ${content ?? style} writes such a value`;
+    const problem =
+      `cannot be written: the document does not define how ${content ?? style} ` +
+      "writes such a value";
     throw refused(entry, problem, option);
   }
   try {

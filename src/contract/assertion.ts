@@ -60,7 +60,8 @@ export async function importSigner(
     // The fault stays out: that of a JSON parser quotes the key.
     const message =
       `\`${member}.privateKey\` of the target cannot be used. ` +
-      "Pass an RSA key as PEM (PKCS#8) or JWK, or a CryptoKey for RS256 with a keyId if it cannot be exported.";
+      "Pass an RSA key as PEM (PKCS#8) or JWK, or a CryptoKey for RS256 with a keyId if it " +
+      "cannot be exported.";
     throw new ContractError("key_invalid", message, [`${member}.privateKey`]);
   }
 }

@@ -228,7 +228,9 @@ export class Exchanges {
       signal?.throwIfAborted();
       this.#silent++;
       const reason = limit.aborted ? `no answer within ${timeoutMs} ms` : codeOf(fault);
-      this.#latest = `${new URL(url).origin} does not answer (${reason}). Check the address, the network and the proxy.`;
+      this.#latest =
+        `${new URL(url).origin} does not answer (${reason}). ` +
+        "Check the address, the network and the proxy.";
       this.all.push({
         ...asked,
         status: 0,

@@ -337,7 +337,8 @@ export class Kit {
     const answer = await this.control(variant);
     const { accessToken } = answer;
     if (accessToken !== undefined) return { ...answer, accessToken };
-    const message = `The credential of the ${machine[variant]} was refused (${shownAnswer(answer)}).`;
+    const message =
+      `The credential of the ${machine[variant]} was refused ` + `(${shownAnswer(answer)}).`;
     throw new NotTried(message, "refused");
   }
 

@@ -302,7 +302,8 @@ export function firstRefresh(
     });
     if (answer.accessToken === undefined)
       throw new NotTried(
-        `${path} does not redeem refresh tokens (${shownAnswer(answer)}). Name the path as \`refreshPath\`.`,
+        `${path} does not redeem refresh tokens (${shownAnswer(answer)}). ` +
+          `Name the path as \`refreshPath\`.`,
       );
     return { path, answer, isRotated: session.refreshToken !== refreshToken };
   });

@@ -249,7 +249,8 @@ function exchangeOptions(
   const isLocal = /^(?:(?:.*\.)?localhost|\[::1\]|127(?:\.\d{1,3}){3})$/.test(hostname);
   if (protocol === "http:" && !isLocal && !options.allowInsecureHttp) {
     const message =
-      "baseUrl is plain http to another machine, which would get the credentials. Use https, or allowInsecureHttp.";
+      "baseUrl is plain http to another machine, which would get the credentials. " +
+      "Use https, or allowInsecureHttp.";
     throw new ContractError("target_invalid", message, ["baseUrl"]);
   }
   const { maxRequests = isLocal ? 1_000 : 60, paceMs = isLocal ? 0 : 200 } = options;

@@ -17,7 +17,9 @@ export async function examineAssertion(
 ): Promise<{ canSign: boolean; jwks?: Finding; findings: Finding[] }> {
   const { plugin, variant } = input;
   if (plugin === undefined) {
-    const why = `Only for Variant A, and ${variant === "B" ? "Variant B is named" : "no plugin is configured"}.`;
+    const why =
+      "Only for Variant A, and " +
+      `${variant === "B" ? "Variant B is named" : "no plugin is configured"}.`;
     const checks = ["key", "jwks", "audience", "assertion"] as const;
     return { canSign: false, findings: checks.map((check) => unknown(check, why)) };
   }
@@ -35,7 +37,9 @@ export async function examineAssertion(
     );
   } catch (error) {
     if (!isConfigurationError(error)) throw error;
-    const remedy = `Use a private RSA key, or make one with bivariant keys new and register its JWKS under ${registrationPage}.`;
+    const remedy =
+      "Use a private RSA key, or make one with bivariant keys new and register its " +
+      `JWKS under ${registrationPage}.`;
     const noKey = "because there is no key that can sign.";
     const assertion = unknown("assertion", `Not made, ${noKey}`);
     const jwks = unknown("jwks", `Not compared, ${noKey}`);
@@ -67,7 +71,8 @@ function examineAudience(input: DoctorInput): { audience?: string; finding: Find
     const finding = unknown(
       "audience",
       `aud is ${audience}, by ${wording.namesOf("audience")}, but the token URL is ${url}`,
-      `Remove ${wording.namesOf("audience")}, unless a proxy rewrites the URL and the service itself sees that aud.`,
+      `Remove ${wording.namesOf("audience")}, unless a proxy rewrites the URL and the service ` +
+        "itself sees that aud.",
     );
     return { audience, finding };
   } catch (error) {
@@ -96,7 +101,8 @@ async function showAssertion(
   const clock = correctionMs === 0 ? "by this machine's clock" : "by the server's Date";
   return pass(
     "assertion",
-    `Decoded, not sent: alg ${alg}, kid ${kid}, iss ${iss}, sub ${sub}, aud as above, iat ${instant} (${clock}), exp ${exp - iat} s later, a fresh jti.`,
+    `Decoded, not sent: alg ${alg}, kid ${kid}, iss ${iss}, sub ${sub}, aud as above, iat ` +
+      `${instant} (${clock}), exp ${exp - iat} s later, a fresh jti.`,
   );
 }
 
@@ -110,7 +116,9 @@ async function compareJwks(
   { keyId: kid, thumbprint }: SigningKey,
   { registeredJwks: registered, wording }: DoctorInput,
 ): Promise<Finding> {
-  const remedy = `Make the JWKS from the actual signing key (bivariant keys jwks) and register it under ${registrationPage}.`;
+  const remedy =
+    "Make the JWKS from the actual signing key (bivariant keys jwks) and register " +
+    `it under ${registrationPage}.`;
   const failed = (evidence: string, more = "") => fail("jwks", evidence, remedy + more);
   if (registered === undefined)
     return unknown(
@@ -123,7 +131,8 @@ async function compareJwks(
   if (!Array.isArray(set.keys))
     return unknown(
       "jwks",
-      `The file of --jwks is not a JWKS: it ${"kty" in set ? "holds a single key and" : "has"} no array "keys" (RFC 7517 section 5).`,
+      `The file of --jwks is not a JWKS: it ${"kty" in set ? "holds a single key and" : "has"} ` +
+        `no array "keys" (RFC 7517 section 5).`,
       `Pass the JWKS that the customer registered under ${registrationPage}.`,
     );
   const keys: readonly JWK[] = set.keys.map(asObject);
@@ -131,7 +140,8 @@ async function compareJwks(
     return fail(
       "jwks",
       "The registered JWKS holds a private or a symmetric key, which must be kept secret.",
-      `Make a new key with bivariant keys new, and register its JWKS instead under ${registrationPage}.`,
+      "Make a new key with bivariant keys new, and register its JWKS instead under " +
+        `${registrationPage}.`,
     );
   const thumbprints = await Promise.all(
     keys.map((key) =>
@@ -153,7 +163,10 @@ async function compareJwks(
       ? failed(`${withKid.length} registered keys share the kid ${kid}; one is the signing key.`)
       : pass("jwks", `The signing key is registered, with its kid ${kid}.`);
   const otherKid = wireText(found.kid);
-  const evidence = `The signing key is registered ${otherKid === undefined ? "without a kid" : `with the kid ${otherKid}`}, but its assertions name ${kid}.`;
+  const evidence =
+    "The signing key is registered " +
+    `${otherKid === undefined ? "without a kid" : `with the kid ${otherKid}`}, but its ` +
+    `assertions name ${kid}.`;
   const more =
     otherKid === undefined ? "" : ` Or set the registered kid with ${wording.namesOf("aKeyId")}.`;
   return keys.length === 1

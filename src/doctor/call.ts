@@ -80,7 +80,8 @@ async function waitAndRetry(auth: Auth, error: unknown, input: DoctorInput): Pro
   const { signal, retryDeadlineMs, note } = input;
   if (!isRateLimitedError(error) || error.retryAt > Date.now() + retryDeadlineMs) throw error;
   note(
-    `The rate limit of the tenant is reached. Waiting until ${new Date(error.retryAt).toISOString()}.`,
+    "The rate limit of the tenant is reached. " +
+      `Waiting until ${new Date(error.retryAt).toISOString()}.`,
   );
   // A timer may end a millisecond early, and `retryAt` is in whole ones: the gate would still be
   // closed.
@@ -185,7 +186,10 @@ function evidenceOf(
   { correctionMs, jwks }: Refused,
 ): string {
   if (isRateLimitedError(error))
-    return `The rate limit of the tenant at the token endpoint is reached until ${new Date(error.retryAt).toISOString()}.`;
+    return (
+      "The rate limit of the tenant at the token endpoint is reached until " +
+      `${new Date(error.retryAt).toISOString()}.`
+    );
   const [first, ...more] = causes;
   if (first === undefined) {
     const issues = isUnexpectedResponseError(error) ? error.issues : [];
@@ -210,28 +214,44 @@ function remedyOf(error: BivariantError, causes: readonly Cause[], refused: Refu
   if (first !== undefined) return first.remedy;
   if (isTokenRequestError(error))
     return refused.variant === "B"
-      ? `Ask an administrator to compare the client id and the client secret with those in the admin area under ${refused.adminArea}.`
-      : "Look for a proxy that changes requests: the client sends exactly what the description asks for.";
+      ? "Ask an administrator to compare the client id and the client secret with those in the " +
+          `admin area under ${refused.adminArea}.`
+      : "Look for a proxy that changes requests: " +
+          "the client sends exactly what the description asks for.";
   if (isRateLimitedError(error))
-    return "Wait until then, or pass a longer retryDeadlineMs. The limit counts the token requests of the whole tenant, and the question about the variant: find out who else sends them.";
+    return (
+      "Wait until then, or pass a longer retryDeadlineMs. " +
+      "The limit counts the token requests of the whole tenant, and the question about the " +
+      "variant: find out who else sends them."
+    );
   if (isTransportError(error))
     return "Try again. If it stays so, check the network and the proxies on the way.";
   if (isConfigurationError(error))
     return (
       refused.wording.whereToSet(error) ?? "Correct the settings; see bivariant doctor --help."
     );
-  return "Something else answers there: a proxy's page, a login page or another server. Check the base URL and the tenant id.";
+  return (
+    "Something else answers there: a proxy's page, a login page or another server. " +
+    "Check the base URL and the tenant id."
+  );
 }
 
 function remedyOfCall({ status, retryAt }: ApiError, { variant, adminArea }: Refused): string {
   if (status === 401 || status === 403) {
     if (variant === "B")
-      return `Ask an administrator to check what the client may do in the admin area under ${adminArea}.`;
+      return (
+        "Ask an administrator to check what the client may do in the admin area under " +
+        `${adminArea}.`
+      );
     const what =
       status === 401
         ? "it must be enabled."
-        : "its granted scopes (listDevices needs devices:read) and its device restriction. A scope granted now reaches the next token.";
-    return `Ask the customer to check the plugin under Settings, Tenant Settings, External Plugins: ${what}`;
+        : "its granted scopes (listDevices needs devices:read) and its device restriction. " +
+          "A scope granted now reaches the next token.";
+    return (
+      "Ask the customer to check the plugin under Settings, Tenant Settings, External " +
+      `Plugins: ${what}`
+    );
   }
   if (status === 429)
     return `Try again ${retryAt === undefined ? "later" : `after ${new Date(retryAt).toISOString()}`}.`;

@@ -42,7 +42,8 @@ export async function readSecretFrom(
   const bytes = await readAtMost(source, longestSecret).catch(
     ({ code = "no code" }: NodeJS.ErrnoException) => {
       throw invalid(
-        `The file with the ${what} cannot be read (${code}). Set ${names} to the path of a file, not to the ${what} itself.`,
+        `The file with the ${what} cannot be read (${code}). ` +
+          `Set ${names} to the path of a file, not to the ${what} itself.`,
       );
     },
   );

@@ -25,7 +25,8 @@ export async function examineReach(input: DoctorInput): Promise<Reach> {
     if (!isConfigurationError(error)) throw error;
     const remedy =
       error.code === "base_url_insecure"
-        ? `Set an https address with ${wording.namesOf("baseUrl")}, or set allowInsecureHttp in a network that you trust.`
+        ? `Set an https address with ${wording.namesOf("baseUrl")}, or set allowInsecureHttp in ` +
+          "a network that you trust."
         : `Correct it with ${wording.namesOf("baseUrl")}.`;
     const checks = ["reachability", "tls", "clock"] as const;
     const rest = checks.map((check) =>
@@ -69,7 +70,8 @@ function reachability({ status }: Answer): Finding {
   if (status === 502 || status === 503 || status === 504)
     return unknown(
       "reachability",
-      `The answer is ${status}, which gateways and proxies send when the server behind them does not answer.`,
+      `The answer is ${status}, which gateways and proxies send when the server behind them does ` +
+        "not answer.",
       "Ask the operator of the deployment whether it is up.",
     );
   const evidence = `The deployment answers (${status} at its base URL, where it need not serve a page).`;
@@ -82,7 +84,8 @@ function tls(baseUrl: string, { checksCertificates }: DoctorInput): Finding {
   if (checksCertificates) return pass("tls", "The certificate is accepted.");
   return fail(
     "tls",
-    "Certificates are not checked, because NODE_TLS_REJECT_UNAUTHORIZED is 0: anyone on the way can read the token.",
+    "Certificates are not checked, because NODE_TLS_REJECT_UNAUTHORIZED is 0: " +
+      "anyone on the way can read the token.",
     "Unset it. To trust an authority of your own, name its certificate in NODE_EXTRA_CA_CERTS.",
   );
 }
@@ -96,10 +99,16 @@ function tlsRemedy(message: string): string {
   if (/ALTNAME|HOSTNAME/.test(message))
     return "Use a base URL with a name that the certificate holds.";
   if (/SELF_SIGNED|UNABLE_TO_|CERT_UNTRUSTED/.test(message))
-    return "Make this machine trust the authority that signed it: name its certificate, a PEM file, in NODE_EXTRA_CA_CERTS.";
+    return (
+      "Make this machine trust the authority that signed it: " +
+      "name its certificate, a PEM file, in NODE_EXTRA_CA_CERTS."
+    );
   if (/EPROTO|ERR_SSL_/.test(message))
     return "Check the scheme and the port of the base URL: the server there may speak plain http.";
-  return "Check the certificate of the deployment, and the authorities that this machine trusts (NODE_EXTRA_CA_CERTS).";
+  return (
+    "Check the certificate of the deployment, and the authorities that this machine trusts " +
+    "(NODE_EXTRA_CA_CERTS)."
+  );
 }
 
 /** Section 2.2 of the description: "30 seconds of clock tolerance". */
@@ -121,7 +130,8 @@ function examineClock(answer: Answer): { finding: Finding; correctionMs: number 
   const evidence =
     distanceMs <= errorMs
       ? `The server's clock and this machine's agree, give or take ${seconds(errorMs)} s.`
-      : `The server's clock is ${seconds(distanceMs)} s ${offsetMs > 0 ? "ahead of" : "behind"} this machine's, give or take ${seconds(errorMs)} s; the service tolerates 30 s.`;
+      : `The server's clock is ${seconds(distanceMs)} s ${offsetMs > 0 ? "ahead of" : "behind"} ` +
+        `this machine's, give or take ${seconds(errorMs)} s; the service tolerates 30 s.`;
   if (distanceMs <= toleranceMs - errorMs)
     return { finding: pass("clock", evidence), correctionMs };
   const until = clock.isTooFarOff
@@ -208,7 +218,9 @@ function noVariant(served: Detection["served"], { wording }: DoctorInput): Findi
 function verdictOn(chosen: Variant, served: Detection["served"], input: DoctorInput): Finding {
   const { variant, wording } = input;
   const other = chosen === "A" ? "B" : "A";
-  const use = `${variant === undefined ? "The only credential is for" : "The named variant is"} Variant ${chosen}`;
+  const use =
+    `${variant === undefined ? "The only credential is for" : "The named variant is"} ` +
+    `Variant ${chosen}`;
   if (served[chosen] === "unknown")
     return unknown(
       "detection",

@@ -18,7 +18,8 @@ export async function* examine(input: DoctorInput): AsyncGenerator<Finding> {
   if (other !== undefined)
     yield unknown(
       "other_token",
-      `The client uses the credential of Variant ${variant} here, so that of Variant ${other} was not tried.`,
+      `The client uses the credential of Variant ${variant} here, so that of Variant ${other} ` +
+        "was not tried.",
       `Try it with bivariant doctor --variant ${other}.`,
     );
 }

@@ -161,7 +161,10 @@ async function changesBetween(
   const [old, revised] = [await read(from), await read(to, checkAll)];
   const known = [old, revised].filter((one) => pathOfVariant(one.variant, one.root) !== undefined);
   if (known.length === 2 && old.variant !== revised.variant) {
-    const message = `${from} is a document of Variant ${old.variant}, ${to} one of Variant ${revised.variant}. Pass two states of one variant, or compare the variants: diffVariants, or bivariant diff --variants.`;
+    const message =
+      `${from} is a document of Variant ${old.variant}, ${to} one of Variant ` +
+      `${revised.variant}. Pass two states of one variant, or compare the variants: ` +
+      "diffVariants, or bivariant diff --variants.";
     throw new GenerateError("document_swapped", message);
   }
   for (const document of [old, revised]) refuseExternal(document);
@@ -413,7 +416,9 @@ export function runRedocly(
       const reason = error?.killed
         ? "it was stopped"
         : bounded(said.join(" ")) || "it printed no report";
-      const message = `redocly diff failed: ${reason}. If it works elsewhere, install the version that is known: ${INSTALL}`;
+      const message =
+        `redocly diff failed: ${reason}. ` +
+        `If it works elsewhere, install the version that is known: ${INSTALL}`;
       reject(new GenerateError("diff_failed", message));
     });
   });

@@ -141,7 +141,9 @@ export function withTimeLimit<T>(
       controller.abort(reason);
     };
     const timer = clock.setTimeout(() => {
-      const message = `No complete answer from ${options.waitsFor} within ${timeoutMs} ms. Check whether it is reachable, or raise timeoutMs.`;
+      const message =
+        `No complete answer from ${options.waitsFor} within ${timeoutMs} ms. ` +
+        "Check whether it is reachable, or raise timeoutMs.";
       stop(new TransportError("timed_out", message, { retryable: true, variant }));
     }, timeoutMs);
     const forget = signal && whenAborted(signal, () => stop(signal.reason));
@@ -226,8 +228,11 @@ export function transportError(fault: unknown, variant: Variant, baseUrl: string
   const isBlocked = (fault as { cause?: Error } | undefined)?.cause?.message === "bad port";
   const reason = code ?? (isBlocked ? "fetch blocks this port" : undefined);
   const message = isTls
-    ? `The secure connection to ${baseUrl} failed (${code}). Check the certificate of the deployment, and the authorities this machine trusts.`
-    : `The request to ${baseUrl} failed before a complete answer came${reason === undefined ? "" : ` (${reason})`}. Check the address, the network and the proxy.`;
+    ? `The secure connection to ${baseUrl} failed (${code}). ` +
+      "Check the certificate of the deployment, and the authorities this machine trusts."
+    : `The request to ${baseUrl} failed before a complete answer ` +
+      `came${reason === undefined ? "" : ` (${reason})`}. ` +
+      "Check the address, the network and the proxy.";
   const context = { retryable: !isTls, variant, cause: fault };
   return new TransportError(isTls ? "tls_failed" : "network_failed", message, context);
 }

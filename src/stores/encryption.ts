@@ -141,7 +141,8 @@ function bytesOfText(text: string): Uint8Array {
   // 32 bytes are 43 characters of base64, and one of padding, which may be left out.
   if (!/^(?:[A-Za-z0-9+/]{43}|[A-Za-z0-9_-]{43})=?$/.test(text))
     throw invalidKey(
-      "must be 32 bytes as base64, base64url or hex if it is text. A passphrase is refused, because it can be guessed from a copy of the store",
+      "must be 32 bytes as base64, base64url or hex if it is text. " +
+        "A passphrase is refused, because it can be guessed from a copy of the store",
     );
   return decode(text.slice(0, 43).replace(/\+/g, "-").replace(/\//g, "_"));
 }

@@ -212,7 +212,8 @@ function setAside(root: string, path: string, isKept = false): string | undefine
     else renameSync(from, to);
   } catch (error) {
     if (lstatIfThere(from) === undefined) return undefined;
-    const problem = `${from} cannot be read. It could not be set aside (${systemCode(error) ?? "unknown"}).`;
+    const problem =
+      `${from} cannot be read. It could not be set aside ` + `(${systemCode(error) ?? "unknown"}).`;
     throw new StoreError("store_corrupt", `${problem} Move it away.`, { cause: error });
   }
   quietly(() => chmodSync(to, 0o600));

@@ -265,7 +265,10 @@ function isPrivate({ mode }: Stats): boolean {
 
 function forbidden(path: string, stats: Stats, right: string): string {
   const mode = (stats.mode & 0o777).toString(8).padStart(4, "0");
-  return `Other users may use ${path} (mode ${mode}). Run: chmod ${right} '${path.replace(/'/g, "'\\''")}'`;
+  return (
+    `Other users may use ${path} (mode ${mode}). Run: ` +
+    `chmod ${right} '${path.replace(/'/g, "'\\''")}'`
+  );
 }
 
 const noRight = "Give this user the right to read and write the folder and its parent.";

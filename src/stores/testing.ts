@@ -103,7 +103,8 @@ function definePromises(promise: (title: string, check: Check) => void): void {
       );
     must(
       read?.version === written.version,
-      `get() resolved with the version ${read?.version} after set() had resolved with ${written.version}`,
+      `get() resolved with the version ${read?.version} after set() had resolved ` +
+        `with ${written.version}`,
       "Both must be the version of that write.",
     );
   });

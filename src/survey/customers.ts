@@ -122,7 +122,10 @@ export async function readCustomers(
     for (const secret of ["aPrivateKey", "bClientSecret"] as const) {
       const [file, variable] = [customer[`${secret}File`], customer[`${secret}Variable`]];
       if (file !== undefined && !(await isReadable(file)))
-        return `has a file in ${secret}File that cannot be read. Write the path of a file, not the secret itself.`;
+        return (
+          `has a file in ${secret}File that cannot be read. ` +
+          "Write the path of a file, not the secret itself."
+        );
       if (variable !== undefined && !variables[variable])
         return `names a variable in ${secret}Variable that is not set.`;
     }
@@ -150,7 +153,9 @@ function checkHeader(names: readonly string[]): void {
   if (!names.includes("baseUrl"))
     throw new SurveyError(
       "customers_invalid",
-      `The first line names no column baseUrl. A survey reads a CSV whose first line names the columns, JSON lines, or a list in YAML. The columns are ${columns.join(", ")}.`,
+      "The first line names no column baseUrl. " +
+        "A survey reads a CSV whose first line names the columns, JSON lines, or a list in YAML. " +
+        `The columns are ${columns.join(", ")}.`,
     );
 }
 
@@ -171,7 +176,11 @@ function problemOfName(name: string): string | undefined {
   const meant = byLetters.get(letters(name));
   if (meant !== undefined) return `has a column ${shownName(name)}. Name it ${meant}.`;
   if (!secretName.test(letters(name))) return undefined;
-  return `has a column that may hold a secret (${shownName(name)}), which would be repeated in the output. Put the secret into a file or a variable, and name that in aPrivateKeyFile, aPrivateKeyVariable, bClientSecretFile or bClientSecretVariable.`;
+  return (
+    `has a column that may hold a secret (${shownName(name)}), which would be repeated in ` +
+    "the output. Put the secret into a file or a variable, and name that in aPrivateKeyFile, " +
+    "aPrivateKeyVariable, bClientSecretFile or bClientSecretVariable."
+  );
 }
 
 function customerOf({ line, fields }: Row, folder: string): Customer | string {
@@ -269,10 +278,16 @@ function problemOf(customer: Customer): string | undefined {
   const hasKey = (customer.aPrivateKeyFile ?? customer.aPrivateKeyVariable) !== undefined;
   const hasSecret = (customer.bClientSecretFile ?? customer.bClientSecretVariable) !== undefined;
   if ((aClientId === undefined) === hasKey)
-    return "has only one of aClientId and a private key. Add aPrivateKeyFile or aPrivateKeyVariable, or aClientId.";
+    return (
+      "has only one of aClientId and a private key. " +
+      "Add aPrivateKeyFile or aPrivateKeyVariable, or aClientId."
+    );
   if (aKeyId !== undefined && !hasKey) return "has an aKeyId, but no private key.";
   if ((bClientId === undefined) === hasSecret)
-    return "has only one of bClientId and a client secret. Add bClientSecretFile or bClientSecretVariable, or bClientId.";
+    return (
+      "has only one of bClientId and a client secret. " +
+      "Add bClientSecretFile or bClientSecretVariable, or bClientId."
+    );
   if (tenantId === undefined && (variant === "A" || hasKey))
     return "needs a tenantId for Variant A.";
   const [hasOwn, hasOther] = variant === "A" ? [hasKey, hasSecret] : [hasSecret, hasKey];

@@ -380,6 +380,7 @@ function resultOf(
 const unproven: Finding = fail(
   "detection",
   "It is unknown which variant is served, so no credential was sent.",
-  "Check the base URL and the tenant id. If you know the variant, write it into the column variant: its credential is then tried.",
+  "Check the base URL and the tenant id. If you know the variant, write it into the column " +
+    "variant: its credential is then tried.",
   "variant_unknown",
 );

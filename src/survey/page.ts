@@ -52,7 +52,9 @@ export function resultsPage(results: readonly SurveyResult[], about: PageAbout):
   const sorted = states.flatMap((state) => results.filter((one) => stateOf(one) === state));
   const when = new Date(about.startedAt).toISOString();
   const customers = results.length === 1 ? "1 customer" : `${results.length} customers`;
-  const facts = `${when.slice(0, 10)} ${when.slice(11, 16)} UTC · ${about.seconds.toFixed(1)} s · bivariant ${version}`;
+  const facts =
+    `${when.slice(0, 10)} ${when.slice(11, 16)} UTC · ${about.seconds.toFixed(1)} s ` +
+    `· bivariant ${version}`;
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -93,7 +95,9 @@ function counts(results: readonly SurveyResult[]): string {
   const shown = states.filter((state) => state !== "served" || number(state) > 0);
   const rows = shown.map(
     (state) =>
-      `<tr><th scope="row"><span class="mark ${stateMarks[state]}">${stateWords[state]}</span></th>${[...variants, undefined].map((variant) => `<td>${number(state, variant)}</td>`).join("")}</tr>`,
+      `<tr><th scope="row"><span class="mark ` +
+      `${stateMarks[state]}">${stateWords[state]}</span></th>` +
+      `${[...variants, undefined].map((variant) => `<td>${number(state, variant)}</td>`).join("")}</tr>`,
   );
   const heads = [...variants.map(variantWord), "all"]
     .map((word) => `<th scope="col">${word}</th>`)
@@ -119,7 +123,8 @@ function reasons(results: readonly SurveyResult[]): string {
     .sort(([, one], [, other]) => other - one)
     .map(
       ([code, count]) =>
-        `<li><button type="button" data-find="${text(code)}"><code>${text(code)}</code> ${count}</button></li>`,
+        `<li><button type="button" data-find="${text(code)}"><code>${text(code)}</code> ` +
+        `${count}</button></li>`,
     );
   return `<section aria-labelledby="reasons">
 <h2 id="reasons">Why customers do not work</h2>
@@ -147,7 +152,8 @@ function changes(
     of.length === 0
       ? []
       : [
-          `<details><summary>${title}: ${of.length}</summary>\n<ul>${of.map(nameOf).join("\n")}</ul></details>`,
+          `<details><summary>${title}: ` +
+            `${of.length}</summary>\n<ul>${of.map(nameOf).join("\n")}</ul></details>`,
         ];
   const groups = (Object.keys(changeWords) as Change[]).flatMap((change) =>
     group(
@@ -198,7 +204,8 @@ function customerDetails(one: SurveyResult): string {
     ...Object.entries(other),
     [
       "Asked",
-      `${new Date(one.at).toISOString().slice(0, 16).replace("T", " ")} UTC, took ${one.durationMs} ms`,
+      `${new Date(one.at).toISOString().slice(0, 16).replace("T", " ")} UTC, took ` +
+        `${one.durationMs} ms`,
     ],
   ];
   return `<details class="customer" data-state="${words}" data-variant="${variant}" data-find="${text(find)}">
@@ -241,7 +248,9 @@ filter();
 
 /** Hashes instead of 'unsafe-inline'. A test holds them against the stylesheet and the script. */
 const policy =
-  "default-src 'none'; style-src 'sha256-1mPVuIVd7yuRFmaGFVW7zB173qC1u/KNKWrB0cZJ4A4='; script-src 'sha256-czlOuiu9iXAqho9U8xLRAdJ7tlJGI8Amx3YTkIcMqxA='; img-src data:; base-uri 'none'; form-action 'none'";
+  "default-src 'none'; style-src 'sha256-1mPVuIVd7yuRFmaGFVW7zB173qC1u/KNKWrB0cZJ4A4='; " +
+  "script-src 'sha256-czlOuiu9iXAqho9U8xLRAdJ7tlJGI8Amx3YTkIcMqxA='; img-src data:; " +
+  "base-uri 'none'; form-action 'none'";
 
 const stylesheet = `
 :root {

@@ -135,12 +135,15 @@ function parsed(text: string): { readonly digest: string; readonly result: Surve
 
 function notAState(): SurveyError {
   const message =
-    "The state file is not one of a survey, or is damaged. Name another file, or delete it to begin anew.";
+    "The state file is not one of a survey, or is damaged. " +
+    "Name another file, or delete it to begin anew.";
   return new SurveyError("state_invalid", message);
 }
 
 function unavailable(fault: unknown): SurveyError {
   const { code = "no code" } = fault as NodeJS.ErrnoException;
-  const message = `The state file cannot be read and written (${code}). Name a file in a folder that you may write to.`;
+  const message =
+    `The state file cannot be read and written (${code}). ` +
+    "Name a file in a folder that you may write to.";
   return new SurveyError("state_unavailable", message);
 }

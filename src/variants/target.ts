@@ -61,7 +61,8 @@ export function parseBaseUrl(
   if (url.protocol === "http:" && !allowInsecureHttp && !staysHere(url.hostname, isOwnFetch))
     throw new ConfigurationError(
       "base_url_insecure",
-      "baseUrl is plain http to another machine, or to a name that Node asks DNS for. Use https or localhost, or set allowInsecureHttp for a network you trust.",
+      "baseUrl is plain http to another machine, or to a name that Node asks DNS for. " +
+        "Use https or localhost, or set allowInsecureHttp for a network you trust.",
       { option: "baseUrl" },
     );
   return url.origin + url.pathname.replace(trailingSlashes, "$1");

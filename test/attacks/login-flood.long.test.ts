@@ -70,7 +70,8 @@ async function floodOfLogins(
 test("25 anonymous logins a second for 20 s add under 10 kB to the store, and a launch takes at most twice its time", async () => {
   const { usualMs, floodedMs, grownBytes } = await floodOfLogins(20);
   console.log(
-    `A launch takes ${usualMs.toFixed()} ms, in the flood ${floodedMs.toFixed()} ms; ${grownBytes.toFixed()} bytes more.`,
+    `A launch takes ${usualMs.toFixed()} ms, in the flood ${floodedMs.toFixed()} ms; ` +
+      `${grownBytes.toFixed()} bytes more.`,
   );
   expect(grownBytes).toBeLessThan(10_000);
   expect(floodedMs).toBeLessThan(2 * Math.max(usualMs, 50));

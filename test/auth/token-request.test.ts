@@ -261,7 +261,9 @@ describe("the causes of a refusal", () => {
       undecided: looksTheSame,
     },
     {
-      name: "a fetch that sends the same assertion twice after a reset, where the key worked before",
+      name:
+        "a fetch that sends the same assertion twice after a reset, where the key " +
+        "worked before",
       worksBefore: true,
       provoke: twice,
       rule: "assertion.replay",

@@ -143,7 +143,9 @@ test.each([
   {
     name: "credentials that are exchanged",
     options: { deployments: [right, { ...right, tenantId: "b", launch: login, login: launch }] },
-    says: "deployments[1].launch must be made with userInterfacePlugin; deployments[1].login must be made with apiClient",
+    says:
+      "deployments[1].launch must be made with userInterfacePlugin; " +
+      "deployments[1].login must be made with apiClient",
   },
   {
     name: "a path without its slash",

@@ -61,7 +61,8 @@ describeIn(
 const library = `/usr/lib/${process.arch === "arm64" ? "aarch64" : "x86_64"}-linux-gnu`;
 describeIn(
   "WebKit",
-  "WebKitGTK (Debian: apt-get install webkit2gtk-driver xvfb; or name a MiniBrowser in WEBKIT_BROWSER)",
+  "WebKitGTK (Debian: apt-get install webkit2gtk-driver xvfb; " +
+    "or name a MiniBrowser in WEBKIT_BROWSER)",
   [
     program(process.env.WEBKIT_DRIVER, "/usr/bin/WebKitWebDriver"),
     program(

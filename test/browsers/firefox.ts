@@ -41,7 +41,9 @@ export async function startFirefox(program: string): Promise<Driver> {
   return {
     lacks: {},
     async profile(cookies) {
-      const expression = `Services.prefs.setIntPref("network.cookie.cookieBehavior", ${COOKIE_BEHAVIOR[cookies]})`;
+      const expression =
+        `Services.prefs.setIntPref("network.cookie.cookieBehavior", ` +
+        `${COOKIE_BEHAVIOR[cookies]})`;
       await firefox.send("script.evaluate", { expression, target, awaitPromise: false });
       return profileOf(firefox);
     },

@@ -205,7 +205,10 @@ export function pageJourneys(driver: () => Driver): void {
         { type: "host:auth-code", code: "evil", state: "wrong", tenantId },
         { type: "host:auth-code", code: "evil" },
       ];
-      return `setInterval(() => { for (const m of ${JSON.stringify(messages)}) ${target}?.postMessage(m, "*"); }, 5);`;
+      return (
+        `setInterval(() => { for (const m of ${JSON.stringify(messages)}) ` +
+        `${target}?.postMessage(m, "*"); }, 5);`
+      );
     }
 
     function launchUrl({ plugin, host }: Sites): string {
@@ -255,14 +258,17 @@ export function pageJourneys(driver: () => Driver): void {
       const { host, plugin } = await framed(world);
       const src = JSON.stringify(world.evil.origin);
       await plugin.evaluate(
-        `void document.body.append(Object.assign(document.createElement("iframe"), { src: ${src} }))`,
+        `void document.body.append(Object.assign(document.createElement("iframe"), { ` +
+          `src: ${src} }))`,
       );
       await expectHonestUnderFire(world, host, plugin);
     });
 
     test("who opens the plugin's page in a window posts messages, and the page rejects with not_framed", async () => {
       const world = await worldWith();
-      const script = `const victim = open(${JSON.stringify(launchUrl(world))}); ${posting("victim", world.host.launch)}`;
+      const script =
+        "const victim = " +
+        `open(${JSON.stringify(launchUrl(world))}); ${posting("victim", world.host.launch)}`;
       world.evilHtml = `<!doctype html><script>${script}</script>`;
       await world.profile.open(world.evil.origin);
       let popup: Tab | undefined;

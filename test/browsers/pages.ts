@@ -55,7 +55,8 @@ export function shownPages(driver: () => Driver): void {
   const fill = (id: string, value: string) =>
     `void (document.getElementById("${id}").value = "${value}")`;
   const click = (text: string) =>
-    `void [...document.querySelectorAll("button")].find((one) => one.textContent.trim() === "${text}").click()`;
+    `void [...document.querySelectorAll("button")].find((one) => one.textContent.trim() === ` +
+    `"${text}").click()`;
 
   test("the emulator's host signs in and launches a plugin, and nothing is wrong with its pages", async () => {
     const { plugin, url } = await emulated();

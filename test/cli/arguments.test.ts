@@ -147,7 +147,7 @@ describe("help", () => {
     "--port": "a free one", // emulate.test.ts, login.test.ts
     "--scope": "none|devices:read and those of the documents", // login.test.ts, emulate.test.ts
     "--refs": "that of the document", // documents.test.ts of test/generate
-    "--max-requests": "60, and 1000 for a deployment on this machine", // cases.test.ts of test/contract
+    "--max-requests": "60, and 1000 for a deployment on this machine", // cases.test.ts
     "--variant-a": "the one of this package", // of diff: diff.test.ts of test/generate
     "--variant-b": "the one of this package",
   };
@@ -284,7 +284,8 @@ describe("a credential", () => {
     ...{ BIVARIANT_TENANT: "nowhere", BIVARIANT_A_KEY_ID: "" },
   };
   const flags = () =>
-    `--base-url ${deployment.env.BIVARIANT_BASE_URL}/ --a-client-id reporter --tenant acme --variant A --a-key-id cli-key`;
+    `--base-url ${deployment.env.BIVARIANT_BASE_URL}/ --a-client-id reporter --tenant acme ` +
+    "--variant A --a-key-id cli-key";
   const keyFlag = () => `--a-private-key-file ${at("key.pem")}`;
   const inSecretVariable = () => ({
     ...B,

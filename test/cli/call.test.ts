@@ -104,7 +104,8 @@ describe.concurrent("call", () => {
       // Nothing listens there, so a token request would fail first.
       const silent = { ...env, BIVARIANT_BASE_URL: closedUrl };
       const none =
-        "Variant B has no operation with this id. Variant A has it: pass --variant A if the service runs both. Variant B has: getDevice.";
+        "Variant B has no operation with this id. Variant A has it: " +
+        "pass --variant A if the service runs both. Variant B has: getDevice.";
       await refused(["call", "onlyInA", "--api", api], silent, none);
       await refused(["call", "askForToken", "--api", api], env, "its answer is a token");
     }

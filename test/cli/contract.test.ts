@@ -225,7 +225,9 @@ describe("a deployment", () => {
       BIVARIANT_BASE_URL: closedUrl,
     });
     expect(code).toBe(5);
-    const says = `${closedUrl} does not answer (ECONNREFUSED). Check the address, the network and the proxy.`;
+    const says =
+      `${closedUrl} does not answer (ECONNREFUSED). ` +
+      "Check the address, the network and the proxy.";
     expect(stderr).toBe(`error no_answer: ${says}\n`);
     expect(stdout).toMatch(/^\nNot tried:\n +\d+ {2}http:\S+ does not answer/);
     expect(stdout).toContain("Not tried, because they need:");

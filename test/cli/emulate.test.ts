@@ -338,7 +338,8 @@ describe.skipIf(process.platform === "win32")("emulate --watch", () => {
 
   it("reads the seed file again when it changes, and keeps the old state after a mistake in it", async () => {
     const seed = (scopes: string) =>
-      `options: { variants: [A] }\nplugins:\n  - { clientId: nightly, tenantId: blue, type: service, scopes: [${scopes}] }\n`;
+      `options: { variants: [A] }\nplugins:\n  - { clientId: nightly, tenantId: blue, type: ` +
+      `service, scopes: [${scopes}] }\n`;
     const file = await seedFile(seed("devices:read"));
     const { env, seen } = await serving("--seed-file", file, "--watch", "--random-seed", "5");
     expect(env).toMatchObject({ BIVARIANT_TENANT: "blue", BIVARIANT_A_CLIENT_ID: "nightly" });
@@ -358,7 +359,9 @@ describe.skipIf(process.platform === "win32")("emulate --watch", () => {
   it("resets options that the file no longer names, and keeps the key of the stored logins", async () => {
     const apiClients =
       "apiClients: [{ clientId: portal, redirectUris: [http://127.0.0.1/callback] }]\n";
-    const seed = `${account("robot")}${apiClients}plugins: [{ clientId: nightly, tenantId: acme, type: service }]\n`;
+    const seed =
+      `${account("robot")}${apiClients}plugins: [{ clientId: nightly, tenantId: ` +
+      `acme, type: service }]\n`;
     const file = await seedFile(`${seed}options: { variants: [B] }\n`);
     const { url, env, seen } = await serving("--seed-file", file, "--watch");
     const storeKey = () => readFile(env.BIVARIANT_STORE_KEY_FILE ?? "", "utf8");

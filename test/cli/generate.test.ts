@@ -129,7 +129,8 @@ describe("bivariant generate", () => {
     const path = join(folder, "old.yaml");
     writeFileSync(
       path,
-      `openapi: 3.0.3\nservers: [{ url: https://one.example }]\npaths: { /a: { get: {} } }\n${info}`,
+      `openapi: 3.0.3\nservers: [{ url: https://one.example }]\npaths: { /a: { get: ` +
+        `{} } }\n${info}`,
     );
     const args = ["generate", "--variant-a", path, "--out", join(folder, "old")];
     const { code, stderr, stdout } = await cli(args);

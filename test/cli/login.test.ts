@@ -146,7 +146,9 @@ describe.concurrent("a login", () => {
     const deployment = await start();
     const running = waitingLogin(deployment.env);
     const address = await addressOf(running);
-    const callback = `${queryOf(address, "redirect_uri")}?code=planted-code&state=${queryOf(address, "state")}`;
+    const callback =
+      `${queryOf(address, "redirect_uri")}?code=planted-code&state=` +
+      `${queryOf(address, "state")}`;
     expect((await fetch(callback)).status).toBe(400);
     const ended = await running.ended;
     expect(ended.code).toBe(3);

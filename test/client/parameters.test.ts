@@ -417,7 +417,9 @@ describe("nothing is sent for", () => {
       ...one,
       place: "query" as const,
       option: "params.query",
-      says: "must fit into a URL: it holds nested objects or lists, or half a surrogate pair. Look at color",
+      says:
+        "must fit into a URL: it holds nested objects or lists, or half a surrogate pair. " +
+        "Look at color",
     })),
     ...[
       new Map([["a", 1]]),

@@ -49,7 +49,8 @@ describe("against an emulator that keeps every promise", () => {
       expect(results.size).toBe(everything.length);
       expect(results.get("token-request.opacity")?.observed).toBe(
         "Every refusal has the fixed text. " +
-          "A missing plugin can be told from a wrong key by error: 400 invalid_grant, 400 invalid_client.",
+          "A missing plugin can be told from a wrong key by error: " +
+          "400 invalid_grant, 400 invalid_client.",
       );
       expect(results.get("refused-bearer-status.b")?.observed).toBe(
         "Unknown bearer: 401, empty; missing bearer: 401, empty.",
@@ -124,13 +125,15 @@ describe("the tests of a test runner", () => {
       "fails where nothing answers",
       {},
       { fetch: down },
-      "failed: http://service.localhost does not answer (ECONNREFUSED). Check the address, the network and the proxy.",
+      "failed: http://service.localhost does not answer (ECONNREFUSED). " +
+        "Check the address, the network and the proxy.",
     ],
     [
       "fails where no variant is served",
       {},
       { fetch: notFound },
-      "failed: Variant A is not served, as far as its token endpoint shows (404, not a JSON object). " +
+      "failed: Variant A is not served, as far as its token endpoint shows (404, not a " +
+        "JSON object). " +
         "Variant B is not served, as far as its token endpoint shows (404, not a JSON object).",
     ],
     [
@@ -157,8 +160,10 @@ describe("the tests of a test runner", () => {
     const { options, target } = createRig({ rules: { "assertion.key-id": false } });
     const outcomes = await runTests(target, { ...options, only });
     expect([...outcomes.values()].filter((outcome) => outcome.startsWith("failed"))).toEqual([
-      "failed: assertion.key-id breaks (Variant A, section 2.2). With two keys in the JWKS, an assertion whose kid " +
-        "names the key that did not sign is refused. Expected: The request is refused with 400 invalid_client. " +
+      "failed: assertion.key-id breaks (Variant A, section 2.2). " +
+        "With two keys in the JWKS, an assertion whose kid " +
+        "names the key that did not sign is refused. Expected: " +
+        "The request is refused with 400 invalid_client. " +
         "Observed: 200 with an access token.",
     ]);
   });
@@ -189,7 +194,8 @@ describe("the tests of a test runner", () => {
       ...["token-response.a", "token-response.b", "token-response.code"].map((id) =>
         expect.stringMatching(
           new RegExp(
-            `^failed: ${id} moved since the baseline [^]*before  holds: 200 [^]*now     holds: 201 `,
+            `^failed: ${id} moved since the baseline [^]*before  holds: ` +
+              "200 [^]*now     holds: 201 ",
           ),
         ),
       ),

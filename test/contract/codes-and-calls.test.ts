@@ -68,7 +68,8 @@ describe("a case that changes the registration", () => {
   test.each(changes)("a failure to undo $name is reported", async ({ name, id }) => {
     const result = (await run({ only: [id] }, { [name]: async () => failing })).get(id);
     expect(result?.observed).toBe(
-      `What \`${name}\` changed could not be undone: the host application is closed. Correct the registration by hand.`,
+      `What \`${name}\` changed could not be undone: the host application is closed. ` +
+        "Correct the registration by hand.",
     );
   });
 });

@@ -18,7 +18,9 @@ const exchange: Exchange = {
   status: 400,
   contentType: "application/json",
   headers: ["cache-control", "content-type", "date"],
-  body: '{ error: "x", "<script>alert(1)</script>\u202e\u0007": string, averylongnamethatneverendsandhasnoplacetobreakatall: null }',
+  body:
+    '{ error: "x", "<script>alert(1)</script>\u202e\u0007": ' +
+    "string, averylongnamethatneverendsandhasnoplacetobreakatall: null }",
   milliseconds: 12,
 };
 

@@ -115,7 +115,9 @@ describe("the log", () => {
 describe("markup from outside", () => {
   const EVIL = `"><script>alert(1)</script><img src=x onerror='alert(1)'>&amp;`;
   const TAGS =
-    "a aside body button code dd details div dl dt fieldset form g h1 h2 h3 head header html input label legend li line link main meta nav noscript ol option p path script section select span strong summary svg table tbody td text textarea th thead time title tr ul";
+    "a aside body button code dd details div dl dt fieldset form g h1 h2 h3 head header html " +
+    "input label legend li line link main meta nav noscript ol option p path script section " +
+    "select span strong summary svg table tbody td text textarea th thead time title tr ul";
 
   /** Checks that the pages contain no tags and attributes except their own. */
   function expectHarmless(html: string): void {

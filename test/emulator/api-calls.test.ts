@@ -117,7 +117,9 @@ describe("a declared route", () => {
   test("that takes plugin tokens without a scope is refused, and the error names it and says what to do", () => {
     const { scope: _, ...route } = restart;
     const issue =
-      'routes.0.scope: restartDevice (POST /api/v1/{tenantId}/devices/{deviceId}/restart) takes plugin tokens, so it needs a scope (section 5.6). Add scope, for example "devices:read", or takesPluginTokens: false.';
+      "routes.0.scope: restartDevice (POST /api/v1/{tenantId}/devices/{deviceId}/restart) takes " +
+      "plugin tokens, so it needs a scope (section 5.6). " +
+      'Add scope, for example "devices:read", or takesPluginTokens: false.';
     expect(() => createEmulator({ routes: [route] })).toThrow(
       expect.objectContaining({ code: "option_invalid", issues: [issue] }),
     );

@@ -40,8 +40,10 @@ describe("a launch", () => {
   const LAUNCHED = [
     "Plugin chosen: Browser to Host application | clientId=reporter",
     "Plugin launched: Host application to Browser | opaque_code=43 characters state=43 characters",
-    "plugin:pkce-init: Browser to Host application | challenge=43 characters opaque_code=43 characters",
-    "host:auth-code: Host application to Browser | code=43 characters state=43 characters tenantId=acme",
+    "plugin:pkce-init: Browser to Host application | challenge=43 characters " +
+      "opaque_code=43 characters",
+    "host:auth-code: Host application to Browser | code=43 characters state=43 characters " +
+      "tenantId=acme",
   ];
 
   test("is recorded up to the token, with a second exchange of its code; a reset clears the record", async () => {
@@ -56,13 +58,19 @@ describe("a launch", () => {
     const form = { client_assertion: plugin.assertion() };
     await plugin.exchange(launched, { form });
     await plugin.exchange(launched, { form: { client_assertion: plugin.assertion() } });
-    const exchange = `Code exchange: Plugin backend to Token endpoint | grant_type=authorization_code client_id=reporter code=43 characters code_verifier=43 characters client_assertion_type=urn:ietf:params:oauth:client-assertion-type:jwt-bearer client_assertion=${form.client_assertion.length} characters`;
+    const exchange =
+      "Code exchange: Plugin backend to Token endpoint | " +
+      "grant_type=authorization_code client_id=reporter code=43 characters code_verifier=43 " +
+      "characters client_assertion_type=urn:ietf:params:oauth:client-assertion-type:jwt-bearer " +
+      `client_assertion=${form.client_assertion.length} characters`;
     expect(await steps(emulator)).toEqual([
       ...LAUNCHED,
       exchange,
-      "Token response, 200: Token endpoint to Plugin backend | access_token=43 characters token_type=Bearer expires_in=3600 revo=an object of tenant, user, roles",
+      "Token response, 200: Token endpoint to Plugin backend | access_token=43 characters " +
+        "token_type=Bearer expires_in=3600 revo=an object of tenant, user, roles",
       exchange,
-      "Refused, 400: Token endpoint to Plugin backend | code.unspent | error=invalid_grant error_description=The token request was rejected.",
+      "Refused, 400: Token endpoint to Plugin backend | code.unspent | error=invalid_grant " +
+        "error_description=The token request was rejected.",
     ]);
     const page = await new AdminBrowser(emulator).open("/_emulator/flow");
     expect(page.text()).toContain("A launch in Variant A acme · reporter · ada");
@@ -97,7 +105,8 @@ describe("a launch", () => {
     });
     expect(await steps(plugin.emulator)).toEqual([
       ...LAUNCHED.slice(0, 2),
-      "plugin:pkce-init: Browser to Host application | challenge=5 characters opaque_code=43 characters",
+      "plugin:pkce-init: Browser to Host application | challenge=5 characters " +
+        "opaque_code=43 characters",
       "Code refused: Host application to Browser | launch.challenge",
     ]);
     await ask("launches", { clientId: "a-secret-in-the-wrong-place" });
@@ -116,7 +125,10 @@ describe("a launch", () => {
 });
 
 describe("a login", () => {
-  const asked = `Authorization request: Browser to Authorization server | response_type=code client_id=portal redirect_uri=${CALLBACK} state=7 characters code_challenge=43 characters code_challenge_method=S256`;
+  const asked =
+    "Authorization request: Browser to Authorization server | response_type=code " +
+    `client_id=portal redirect_uri=${CALLBACK} state=7 characters code_challenge=43 characters ` +
+    "code_challenge_method=S256";
 
   test("is recorded with a failed password, the consent, the exchange and the refreshes", async () => {
     const portal = new Portal({ issuerInCallback: true }, { clientSecret: PORTAL_SECRET });
@@ -133,17 +145,21 @@ describe("a login", () => {
     await portal.refresh(refresh_token, { scope: "devices:read" });
     await portal.refresh(refresh_token);
     const tokens =
-      "Token response, 200: Token endpoint to Client | access_token=43 characters refresh_token=43 characters";
+      "Token response, 200: Token endpoint to Client | access_token=43 characters " +
+      "refresh_token=43 characters";
     const refresh =
-      "Refresh: Client to Token endpoint | grant_type=refresh_token client_id=portal client_secret=given refresh_token=43 characters";
+      "Refresh: Client to Token endpoint | grant_type=refresh_token client_id=portal " +
+      "client_secret=given refresh_token=43 characters";
     expect(await steps(portal.emulator)).toEqual([
       asked,
       "Login: Browser to Authorization server | userId=3 characters password=given",
       "Login page again: Authorization server to Browser | login.credentials",
       "Login: Browser to Authorization server | userId=ada password=given",
       "Consent: Browser to Authorization server | decision=allow",
-      "Callback: Authorization server to Client | code=43 characters state=7 characters iss=http://emulator.localhost",
-      `Code exchange: Client to Token endpoint | client_id=portal client_secret=given code=43 characters code_verifier=43 characters redirect_uri=${CALLBACK}`,
+      "Callback: Authorization server to Client | code=43 characters state=7 characters " +
+        "iss=http://emulator.localhost",
+      "Code exchange: Client to Token endpoint | client_id=portal client_secret=given code=43 " +
+        `characters code_verifier=43 characters redirect_uri=${CALLBACK}`,
       tokens,
       `${refresh} scope=12 characters`,
       tokens,

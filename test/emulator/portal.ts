@@ -48,7 +48,10 @@ export class Portal {
       code_challenge_method: "S256",
       ...changes,
     };
-    return `${this.emulator.publicUrl}/v1/auth/authorize?${new URLSearchParams(JSON.parse(JSON.stringify(fields)))}`;
+    return (
+      `${this.emulator.publicUrl}/v1/auth/authorize?` +
+      `${new URLSearchParams(JSON.parse(JSON.stringify(fields)))}`
+    );
   }
 
   /** What the client has after its callback. */

@@ -74,7 +74,9 @@ test.each([
   },
   {
     name: "aliases without end",
-    text: `a: &a [x,x]\n${[..."bcdefghijk"].map((letter, index) => `${letter}: &${letter} [${`*${"abcdefghij"[index]},`.repeat(9)}]`).join("\n")}`,
+    text:
+      `a: &a [x,x]\n` +
+      `${[..."bcdefghijk"].map((letter, index) => `${letter}: &${letter} [${`*${"abcdefghij"[index]},`.repeat(9)}]`).join("\n")}`,
     issues: [/:1: the file cannot be read/],
   },
   {
@@ -100,17 +102,23 @@ test.each([
   },
   {
     name: "a route whose path is taken",
-    text: "options:\n  routes:\n    - { operationId: a, method: GET, path: /v1/a }\n    - { operationId: b, method: GET, path: /v1/a }\n",
+    text:
+      "options:\n  routes:\n    - { operationId: a, method: GET, path: " +
+      "/v1/a }\n    - { operationId: b, method: GET, path: /v1/a }\n",
     issues: [/:4: options\.routes\.1: b \(GET \/v1\/a\) is taken$/],
   },
   {
     name: "a scope of the wrong form",
-    text: "plugins:\n  - clientId: r\n    tenantId: acme\n    type: service\n    scopes:\n      - devices:read\n      - devices\n",
+    text:
+      "plugins:\n  - clientId: r\n    tenantId: acme\n    type: " +
+      "service\n    scopes:\n      - devices:read\n      - devices\n",
     issues: [/:7: plugins\.0\.scopes\.1: /],
   },
   {
     name: "two mistakes",
-    text: "serviceAccounts:\n  - { clientId: a, clientSecret: 1, tenantId: acme }\n  - { clientId: b, clientSecret: x, tenantId: .. }\n",
+    text:
+      "serviceAccounts:\n  - { clientId: a, clientSecret: 1, tenantId: " +
+      "acme }\n  - { clientId: b, clientSecret: x, tenantId: .. }\n",
     issues: [/:2: serviceAccounts\.0\.clientSecret: /, /:3: serviceAccounts\.1\.tenantId: /],
   },
   {
@@ -125,12 +133,16 @@ test.each([
   },
   {
     name: "a secret where none belongs",
-    text: `serviceAccounts:\n  - clientId: "${SECRET} "\n    clientSecret: ["${SECRET}"]\n    tenantId: "${SECRET}/"\n`,
+    text:
+      `serviceAccounts:\n  - clientId: "${SECRET} "\n    clientSecret: ` +
+      `["${SECRET}"]\n    tenantId: "${SECRET}/"\n`,
     issues: [/:3: /, /:4: /],
   },
   {
     name: "a secret after a colon without its space",
-    text: `serviceAccounts:\n  - {\n    clientId: a, tenantId: acme,\n    clientSecret:${SECRET} }\n`,
+    text:
+      `serviceAccounts:\n  - {\n    clientId: a, tenantId: ` +
+      `acme,\n    clientSecret:${SECRET} }\n`,
     issues: [/:2: .*clientSecret: /, /:4: serviceAccounts\.0: unknown key: … \(it takes /],
   },
   {
@@ -145,7 +157,9 @@ test.each([
   },
   ...["|", "{{"].map((character) => ({
     name: `a secret that begins with ${character} and has no quotes`,
-    text: `serviceAccounts:\n  - clientSecret: ${character}${SECRET}${character === "{{" ? "}}" : ""}\n`,
+    text:
+      `serviceAccounts:\n  - clientSecret: ` +
+      `${character}${SECRET}${character === "{{" ? "}}" : ""}\n`,
     issues: [/:\d: /],
   })),
   {

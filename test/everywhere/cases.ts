@@ -91,7 +91,8 @@ async function countsDevices(
 }
 
 const pem = (label: string, bytes: ArrayBuffer) =>
-  `-----BEGIN ${label}-----\n${btoa(String.fromCharCode(...new Uint8Array(bytes)))}\n-----END ${label}-----\n`;
+  `-----BEGIN ${label}-----\n${btoa(String.fromCharCode(...new Uint8Array(bytes)))}\n-----END ` +
+  `${label}-----\n`;
 
 async function newKey(): Promise<CryptoKeyPair> {
   const { subtle } = globalThis.crypto;

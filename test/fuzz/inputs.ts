@@ -6,10 +6,12 @@ import { documents, texts } from "../growth/shapes.js";
 const words = (text: string): string[] => text.split(" ");
 const ODD = [
   ...words(
-    "__proto__ constructor prototype toString hasOwnProperty null undefined NaN -0 true [] {} [{}] %",
+    "__proto__ constructor prototype toString hasOwnProperty null undefined NaN -0 true " +
+      "[] {} [{}] %",
   ),
   ...words(
-    "1e309 -1 0 1.5 9007199254740993 99999999999999999999 0x10 1_000 ١٢ %00 %ff %2e%2e%2f *a &a !!js << :",
+    "1e309 -1 0 1.5 9007199254740993 99999999999999999999 0x10 1_000 ١٢ %00 %ff %2e%2e%2f *a " +
+      "&a !!js << :",
   ),
   ...[
     "\ud800",

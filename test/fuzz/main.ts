@@ -9,8 +9,10 @@ import { type Figures, fuzz, shareOut } from "./fuzz.js";
 import { parsersIn } from "./parsers.js";
 
 const description =
-  "Sends changed, cut, nested and arbitrary inputs to every parser of what comes from the wire or a file, and prints what " +
-  "came of them. Exits with 1 if an input was answered by anything but a value or an error of the package, took too long, or kept memory.";
+  "Sends changed, cut, nested and arbitrary inputs to every parser of what comes from the wire " +
+  "or a file, and prints what " +
+  "came of them. Exits with 1 if an input was answered by anything but a value or an error of " +
+  "the package, took too long, or kept memory.";
 const { inputs, seed, only, json } = new Command()
   .description(description)
   .option("--inputs <n>", "how many, over all parsers by their shares", Number, 1_000_000)

@@ -327,8 +327,10 @@ const bodies: Readonly<
   "multipart/form-data; boundary=edge": {
     share: 20,
     examples: [
-      `${part('name="a"', "1")}${part('name="f"; filename="x.png"\r\nContent-Type: image/png', "\x89PNG")}--edge--\r\n`,
-      `preamble\r\n${part("name*=UTF-8''%e2%82%ac", "1")}${part('name="a"', "--edg")}--edge--\r\nepilogue`,
+      `${part('name="a"', "1")}` +
+        `${part('name="f"; filename="x.png"\r\nContent-Type: image/png', "\x89PNG")}--edge--\r\n`,
+      `preamble\r\n${part("name*=UTF-8''%e2%82%ac", "1")}` +
+        `${part('name="a"', "--edg")}--edge--\r\nepilogue`,
     ],
   },
   "application/x-www-form-urlencoded": {
@@ -467,7 +469,8 @@ const row = { baseUrl: "https://a.example", tenantId: "acme", variant: "A", work
 const rows = [
   'baseUrl,tenantId,note\nhttps://a.example,acme,x\nhttps://b.example,,"y""z"\n',
   "- baseUrl: https://a.example\n  tenantId: acme\n- { baseUrl: https://b.example, note: x }\n",
-  `${json({ baseUrl: row.baseUrl, tenantId: "acme" })}\n${json({ baseUrl: "https://b.example" })}\n`,
+  `${json({ baseUrl: row.baseUrl, tenantId: "acme" })}\n` +
+    `${json({ baseUrl: "https://b.example" })}\n`,
 ];
 const results = [
   `${json(row)}\n${json({ ...row, variant: null, tenantId: null, works: false })}\n`,

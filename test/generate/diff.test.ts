@@ -344,7 +344,9 @@ describe("the program of Redocly", () => {
   test("is stopped by the signal", async () => {
     const stop = new AbortController();
     const pidFile = join(folder, "pid");
-    const source = `require("fs").writeFileSync(${JSON.stringify(pidFile)}, String(process.pid)); setInterval(() => {}, 1e3)`;
+    const source =
+      `require("fs").writeFileSync(${JSON.stringify(pidFile)}, ` +
+      "String(process.pid)); setInterval(() => {}, 1e3)";
     const running = expect(run(source, stop.signal)).rejects.toThrow("Ctrl-C");
     const pid = () => Number(existsSync(pidFile) && readFileSync(pidFile, "utf8"));
     await expect.poll(pid).toBeGreaterThan(0);

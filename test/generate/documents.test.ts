@@ -207,7 +207,9 @@ describe("operations without an operationId", () => {
         code: "operation_named",
         document: "a.yaml",
         message:
-          "a.yaml: operations without an operationId are called by method and path: getRoot (GET /), getUsersByIdOpenTasks (GET /users/{id}/open-tasks), postUsersByIdOpenTasks (POST /users/{id}/open-tasks)",
+          "a.yaml: operations without an operationId are called by method and path: " +
+          "getRoot (GET /), getUsersByIdOpenTasks (GET /users/{id}/open-tasks), " +
+          "postUsersByIdOpenTasks (POST /users/{id}/open-tasks)",
       },
     ]);
     expect(await text("operations.ts")).toContain(

@@ -341,12 +341,15 @@ const refused = [
   refusal(
     "a YAML alias in an alias in an alias, and so on, that expands to a thousand million values",
     "document_too_large",
-    `openapi: 3.1.0\n${Array.from({ length: 10 }, (_, level) => `x-${level}: &a${level} [${level === 0 ? "x" : Array(9).fill(`*a${level - 1}`)}]`).join("\n")}`,
+    `openapi: 3.1.0\n` +
+      `${Array.from({ length: 10 }, (_, level) => `x-${level}: &a${level} [${level === 0 ? "x" : Array(9).fill(`*a${level - 1}`)}]`).join("\n")}`,
   ),
   refusal(
     "a chain of YAML aliases, each to a copy of the one before",
     "document_too_large",
-    `openapi: 3.1.0\nx-0: &a0 [${Array(20_000).fill("x")}]\n${Array.from({ length: 150 }, (_, level) => `x-${level + 1}: &a${level + 1} [*a${level}]`).join("\n")}`,
+    `openapi: 3.1.0\nx-0: &a0 ` +
+      `[${Array(20_000).fill("x")}]\n` +
+      `${Array.from({ length: 150 }, (_, level) => `x-${level + 1}: &a${level + 1} [*a${level}]`).join("\n")}`,
   ),
   ...[
     [
@@ -416,7 +419,8 @@ const refused = [
   refusal(
     "a property named __proto__",
     "schema_unsupported",
-    `{ "openapi": "3.1.0", "info": {}, "components": { "schemas": { "Odd": { "properties": { "__proto__": {} } } } } }`,
+    `{ "openapi": "3.1.0", "info": {}, "components": { "schemas": { "Odd": { "properties": ` +
+      `{ "__proto__": {} } } } } }`,
   ),
   refusal(
     "OpenAPI 4.0",
@@ -818,12 +822,16 @@ describe("a refused document", () => {
     {
       name: "a path without its slash",
       text: "paths:\n  things: {}",
-      at: '3:3#/paths/things: "things" is not a path; write "/things". A key of `paths` must start with',
+      at:
+        '3:3#/paths/things: "things" is not a path; write "/things". ' +
+        "A key of `paths` must start with",
     },
     {
       name: "a misspelt method",
       text: "paths:\n  /a:\n    psot:\n      operationId: a",
-      at: '4:5#/paths/~1a/psot: "psot" is not a method. A key of a path must be one of get, put, post,',
+      at:
+        '4:5#/paths/~1a/psot: "psot" is not a method. ' +
+        "A key of a path must be one of get, put, post,",
     },
     {
       name: "a misspelt method of a path that others refer to",

@@ -20,7 +20,9 @@ const get = (id: string, more = "") => `get: { operationId: ${id}, ${more}${done
 
 describe("a YAML document", () => {
   test("may have merge keys, as most readers of YAML take them", async () => {
-    const text = `${START}x-base: &base { ${done} }\npaths: { /a: { get: { <<: *base, operationId: a } } }\n`;
+    const text =
+      `${START}x-base: &base { ${done} }\npaths: { /a: { get: { <<: ` +
+      `*base, operationId: a } } }\n`;
     const { text: read } = await generated(text);
     expect(await read("operations.ts")).toContain("success: {\n      200: undefined;");
   });
@@ -115,8 +117,12 @@ describe("a part of another shape is refused with its line:", () => {
     },
     {
       name: "a mapping to a schema that does not exist",
-      text: "components: { schemas: { A: { discriminator: { propertyName: k, mapping: { a: B } } } } }",
-      at: '3:79#/components/schemas/A/discriminator/mapping/a: "B" is neither the name of a schema nor a reference',
+      text:
+        "components: { schemas: { A: { discriminator: { propertyName: k, mapping: { a: " +
+        "B } } } } }",
+      at:
+        "3:79#/components/schemas/A/discriminator/mapping/a: " +
+        '"B" is neither the name of a schema nor a reference',
     },
   ])("$name", async ({ text, at }) => {
     expect((await refusalOf(`${START}${text}\n`)).message).toBe(`a.yaml:${at}`);
@@ -286,7 +292,8 @@ test("two descriptions of one parameter are a warning, and the last one counts",
 
 test("what OpenAPI 3.2 adds to a path is a warning", async () => {
   const { notices } = await generated(
-    `${START.replace("3.1", "3.2")}paths: { /a: { query: { ${done} }, additionalOperations: {}, ${get("a")} } }\n`,
+    `${START.replace("3.1", "3.2")}paths: { /a: { query: { ${done} }, additionalOperations: ` +
+      `{}, ${get("a")} } }\n`,
   );
   expect(notices).toMatchObject([
     { code: "part_ignored", pointer: "/paths/~1a/query" },

@@ -586,13 +586,17 @@ const results: readonly {
       { target: `${HOUSE}.properties`, update: { a: { $ref: "#/components/schemas/None" } } },
     ],
     code: "reference_missing",
-    says: "first.yaml:12:9#/actions/1/update/a: #/components/schemas/None does not exist in this document (a.yaml#/components",
+    says:
+      "first.yaml:12:9#/actions/1/update/a: " +
+      "#/components/schemas/None does not exist in this document (a.yaml#/components",
   },
   {
     name: "an action that removes what is referred to",
     changes: [{ target: HOUSE, remove: true }],
     code: "reference_missing",
-    says: "first.yaml:7:5#/actions/0: #/components/schemas/House does not exist in this document, because this action",
+    says:
+      "first.yaml:7:5#/actions/0: #/components/schemas/House does not exist in this " +
+      "document, because this action",
   },
   {
     name: "an action that gives an operationId twice",
@@ -644,7 +648,8 @@ test("a warning names a misspelt keyword in an item that an earlier overlay's it
     void (code === "schema_unsupported" && warnings.push(message));
   await generate({ ...options, onNotice });
   const says =
-    '#/actions/0/update/allOf/1/properties/a/requried: "requried" is not a keyword of JSON Schema 2020-12';
+    "#/actions/0/update/allOf/1/properties/a/requried: " +
+    '"requried" is not a keyword of JSON Schema 2020-12';
   expect(warnings).toEqual([expect.stringContaining(says)]);
 });
 

@@ -221,7 +221,8 @@ describe("an answer has the documented media type", () => {
     { xml: { name: "device" } },
   );
   const xml =
-    '<?xml version="1.0"?>\n<device id="0"><tags><tags>text</tags></tags><note>&lt;&amp;</note></device>';
+    '<?xml version="1.0"?>\n<device ' +
+    'id="0"><tags><tags>text</tags></tags><note>&lt;&amp;</note></device>';
   test.each([
     { type: "text/plain", schema: text, body: "text" },
     { type: "application/xml", schema: device, body: xml },

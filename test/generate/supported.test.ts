@@ -162,7 +162,9 @@ const CONSTRUCTS: Readonly<Record<string, Construct>> = {
     calls: {
       multipart: {
         init: { body: { file: new File(["PNG"], "a.png", { type: "image/png" }), at: { x: 1 } } },
-        sent: 'POST /multipart multipart/form-data file a.png image/png PNG; at application/json {"x":1}',
+        sent:
+          "POST /multipart multipart/form-data file a.png image/png PNG; " +
+          'at application/json {"x":1}',
       },
     },
   },
@@ -331,7 +333,8 @@ const CONSTRUCTS: Readonly<Record<string, Construct>> = {
       }),
     },
     types:
-      'const x: number | undefined = {} as webhooks["hook"]["post"]["requestBody"]["content"]["application/json"]["x"];',
+      "const x: number | undefined = {} as " +
+      'webhooks["hook"]["post"]["requestBody"]["content"]["application/json"]["x"];',
   },
   "`enum`, `const`, `null`, `required`, limits, formats": {
     paths: {

@@ -102,7 +102,8 @@ function* tokenRequestsOfA(): Generator<Entry> {
           const assertion =
             part === "header"
               ? `${encoded}.e30.e30`
-              : `${Buffer.from('{"alg":"RS256","kid":"key-1"}').toString("base64url")}.${encoded}.e30`;
+              : `${Buffer.from('{"alg":"RS256","kid":"key-1"}').toString("base64url")}.` +
+                `${encoded}.e30`;
           const body = postForm((world) =>
             String(world.form({ form: { client_assertion: assertion } })),
           );

@@ -87,7 +87,8 @@ const { service, call, get } = scriptedService("A");
 vi.stubGlobal("self", globalThis);
 
 const initNames =
-  "params body headers envelope maxRetries timeoutMs idempotent signal maxResponseBytes parseAs querySerializer bodySerializer";
+  "params body headers envelope maxRetries timeoutMs idempotent signal maxResponseBytes parseAs " +
+  "querySerializer bodySerializer";
 
 /** The parameters that take options, under the names that `findOptionPlaces` gives them. */
 const rows: Readonly<Record<string, Row>> = {

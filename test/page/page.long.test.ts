@@ -39,7 +39,10 @@ function posting(target: string, { state, tenantId }: Launch): string {
     { type: "host:auth-code", code: "evil".repeat(25_000), state, tenantId },
     { type: "host:auth-code", code: "evil" },
   ];
-  return `setInterval(() => { for (const m of ${JSON.stringify(messages)}) ${target}?.postMessage(m, "*"); }, 2);`;
+  return (
+    `setInterval(() => { for (const m of ${JSON.stringify(messages)}) ` +
+    `${target}?.postMessage(m, "*"); }, 2);`
+  );
 }
 
 /**
@@ -397,7 +400,8 @@ describeInChromium("the page", (browser) => {
       world.beside = `<iframe srcdoc="<script>${script.replaceAll('"', "&quot;")}</script>"></iframe>`;
       const { page, frame } = await world.launch();
       await frame.evaluate(
-        'window.origins = new Set(); addEventListener("message", (event) => origins.add(event.origin))',
+        'window.origins = new Set(); addEventListener("message", (event) => ' +
+          "origins.add(event.origin))",
       );
       expectHonest(world, await launchUnderFire(world, page, frame));
       expect(await frame.evaluate("[...origins]")).toEqual([world.host.origin]);

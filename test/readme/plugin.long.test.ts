@@ -47,7 +47,9 @@ test("the overlay of the README types the devices of its example", async () => {
   const out = join(folder, "generated");
   await generate({ overlays: [overlay], out });
   const example = blockWith("ts", "./generated/schemas.js");
-  const named = `${example}\nif (result.ok) use(result.data.map(({ id, name }) => id.length + (name ?? "").length));\n`;
+  const named =
+    `${example}\nif (result.ok) use(result.data.map(({ id, name }) => id.length + ` +
+    `(name ?? "").length));\n`;
   expect(compile({ named }, out)).toEqual([]);
   expect(compile({ wrong: named.replace("id, name", "id, label: name") }, out)).toHaveLength(1);
 });

@@ -24,31 +24,57 @@ const SOUND: Tree = {
   "src/version.ts": `export const version = "1";\n`,
   "src/options.ts": `export { errors as options } from "./errors.js";\n`,
   "src/http/exchange.ts": `export { options as exchange } from "../options.js";\n`,
-  "src/variants/variant-a.ts": `import { exchange } from "../http/exchange.js";\nexport const a = exchange;\n`,
+  "src/variants/variant-a.ts":
+    `import { exchange } from "../http/exchange.js";\n` + `export const a = exchange;\n`,
   "src/variants/limits.ts": "export const limit = 1;\n",
   "src/auth/shared/token-store.ts": `export interface TokenStore { get(): string }\n`,
-  "src/auth/auth.ts": `import { SignJWT } from "jose";\nimport { a } from "../variants/variant-a.js";\nexport const auth = [SignJWT, a];\n`,
-  "src/client/call.ts": `import createClient from "openapi-fetch";\nimport type { TokenStore } from "../auth/shared/token-store.js";\nexport const call: [unknown, TokenStore?] = [createClient];\n`,
-  "src/stores/memory.ts": `import type { TokenStore } from "../auth/shared/token-store.js";\nexport const store: TokenStore = { get: () => "" };\n`,
-  "src/stores/file.ts": `import { readFileSync } from "node:fs";\nexport const file = readFileSync;\n`,
-  "src/connect.ts": `import { auth } from "./auth/auth.js";\nimport { store } from "./stores/memory.js";\nexport const connect = [auth, store];\n`,
-  "src/index.ts": `export { connect } from "./connect.js";\nexport type * from "./auth/shared/token-store.js";\nexport type * from "../generated/schemas.js";\n`,
+  "src/auth/auth.ts":
+    `import { SignJWT } from "jose";\nimport { a } from ` +
+    `"../variants/variant-a.js";\nexport const auth = [SignJWT, a];\n`,
+  "src/client/call.ts":
+    `import createClient from "openapi-fetch";\nimport type { TokenStore } ` +
+    `from "../auth/shared/token-store.js";\nexport const call: ` +
+    `[unknown, TokenStore?] = [createClient];\n`,
+  "src/stores/memory.ts":
+    "import type { TokenStore } from " +
+    `"../auth/shared/token-store.js";\nexport const store: TokenStore = { get: () => "" };\n`,
+  "src/stores/file.ts":
+    `import { readFileSync } from "node:fs";\nexport const file = ` + `readFileSync;\n`,
+  "src/connect.ts":
+    `import { auth } from "./auth/auth.js";\nimport { store } from ` +
+    `"./stores/memory.js";\nexport const connect = [auth, store];\n`,
+  "src/index.ts":
+    `export { connect } from "./connect.js";\nexport type * from ` +
+    `"./auth/shared/token-store.js";\nexport type * from "../generated/schemas.js";\n`,
   "src/json-schema/index.ts": `import { z } from "zod";\nexport const check = z;\n`,
-  "src/validate.ts": `import { check } from "./json-schema/index.js";\nimport type { call } from "./client/call.js";\nexport const validate = (c: typeof call) => [check, c];\n`,
+  "src/validate.ts":
+    `import { check } from "./json-schema/index.js";\nimport type { call } from ` +
+    `"./client/call.js";\nexport const validate = (c: typeof call) => [check, c];\n`,
   "src/page/index.ts": `export const page = 1;\n`,
-  "src/backend/handler.ts": `import { connect } from "../connect.js";\nexport const backend = connect;\n`,
-  "src/backend/to-node-handler.ts": `import { Readable } from "node:stream";\nexport const to = Readable;\n`,
-  "src/emulator/rules.ts": `import { Hono } from "hono";\nimport { createServer } from "http";\nexport const rules = [Hono, createServer];\n`,
+  "src/backend/handler.ts":
+    `import { connect } from "../connect.js";\n` + `export const backend = connect;\n`,
+  "src/backend/to-node-handler.ts":
+    `import { Readable } from "node:stream";\nexport const to = ` + `Readable;\n`,
+  "src/emulator/rules.ts":
+    `import { Hono } from "hono";\nimport { createServer } from ` +
+    `"http";\nexport const rules = [Hono, createServer];\n`,
   "src/internal.ts": `export { connect } from "./connect.js";\n`,
   "src/emulator/internal.ts": `export { rules } from "./rules.js";\n`,
-  "src/contract/cases.ts": `import { rules } from "../emulator/rules.js";\nexport const cases = rules;\n`,
-  "src/generate/index.ts": `const compiler = "typescript";\nexport const load = () => [import(compiler), import("typescript")];\n`,
-  "src/cli/main.ts": `import { Command } from "commander";\nimport { connect } from "../index.js";\nimport { rules } from "../emulator/internal.js";\nexport const main = [Command, connect, rules];\n`,
+  "src/contract/cases.ts":
+    `import { rules } from "../emulator/rules.js";\nexport const ` + `cases = rules;\n`,
+  "src/generate/index.ts":
+    `const compiler = "typescript";\nexport const load = () => ` +
+    `[import(compiler), import("typescript")];\n`,
+  "src/cli/main.ts":
+    `import { Command } from "commander";\nimport { connect } from ` +
+    `"../index.js";\nimport { rules } from "../emulator/internal.js";\nexport const main = ` +
+    `[Command, connect, rules];\n`,
   "src/http/limits.ts": "export const limit = 1;\n",
   "src/emulator/state/clock.ts": "export const clock = 1;\n",
   "test/fixture.ts": "export const fixture = 1;\n",
   "scripts/x.ts": "export const x = 1;\n",
-  "generated/schemas.ts": `import { check } from "../src/json-schema/index.js";\nexport const schemas = check;\n`,
+  "generated/schemas.ts":
+    `import { check } from "../src/json-schema/index.js";\nexport const ` + `schemas = check;\n`,
 };
 
 interface Row {
@@ -130,7 +156,8 @@ const BROKEN: readonly Row[] = [
   row(
     "src/generate/index.ts",
     "openapi-typescript",
-    "package.json declares it neither a dependency nor a peer, and scripts/build.ts does not bundle it",
+    "package.json declares it neither a dependency nor a peer, and scripts/build.ts does " +
+      "not bundle it",
   ),
   row("src/cli/demo.ts", "./gone.js", "the file does not exist", { to: "src/cli/gone.js" }),
 ];
@@ -151,7 +178,9 @@ test.each([
   {
     name: "an import of inline types, which stays in the output, where only types are allowed",
     tree: {
-      "src/client/late.ts": `import { type TokenStore } from "../auth/shared/token-store.js";\nexport type T = TokenStore;\n`,
+      "src/client/late.ts":
+        "import { type TokenStore } from " +
+        `"../auth/shared/token-store.js";\nexport type T = TokenStore;\n`,
     },
     finding: `src/client/late.ts imports src/auth/shared/token-store.ts: ${ONLY_TYPES}`,
   },
@@ -176,7 +205,8 @@ test.each([
       "src/auth/three.ts": STATEMENTS.value("./one.js"),
     },
     finding:
-      "src/auth/one.ts imports src/auth/two.ts imports src/auth/three.ts imports src/auth/one.ts: a cycle",
+      "src/auth/one.ts imports src/auth/two.ts imports src/auth/three.ts imports " +
+      "src/auth/one.ts: a cycle",
   },
   {
     name: "a cycle through a type import, in a satellite",
@@ -193,13 +223,15 @@ test.each([
       "src/variants/checked.ts": STATEMENTS.value("../../generated/schemas.js"),
     },
     finding:
-      "src/index.ts imports src/variants/checked.ts imports generated/schemas.ts imports src/json-schema/index.ts imports zod: src/index.ts may not load zod",
+      "src/index.ts imports src/variants/checked.ts imports generated/schemas.ts imports " +
+      "src/json-schema/index.ts imports zod: src/index.ts may not load zod",
   },
   {
     name: "zod within reach of the main entry, through a lazy import",
     tree: { "src/index.ts": STATEMENTS.lazy("../generated/schemas.js") },
     finding:
-      "src/index.ts imports generated/schemas.ts imports src/json-schema/index.ts imports zod: src/index.ts may not load zod",
+      "src/index.ts imports generated/schemas.ts imports src/json-schema/index.ts imports zod: " +
+      "src/index.ts may not load zod",
   },
 ])("it is a finding: $name", ({ tree, finding }) => {
   expect(checkLayers(plant({ ...SOUND, ...(tree as Tree) }))).toEqual([finding]);

@@ -44,7 +44,8 @@ test("check:generated prints the code and place of a refused document, without a
   await writeFile(join(folder, "openapi", "variant-b.yaml"), "openapi: 4.0.0\n");
   const { status, stderr } = run("generate.ts", "--check", folder);
   expect(stderr).toBe(
-    'document_version_unsupported: variant-b.yaml:1:10#/openapi: the document must be OpenAPI 3.0, 3.1 or 3.2, or Swagger 2.0: found "4.0.0"\n',
+    "document_version_unsupported: variant-b.yaml:1:10#/openapi: " +
+      'the document must be OpenAPI 3.0, 3.1 or 3.2, or Swagger 2.0: found "4.0.0"\n',
   );
   expect(status).toBe(1);
 });

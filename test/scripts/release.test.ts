@@ -3,7 +3,8 @@ import { expect, test } from "vitest";
 import { notesOf, obstacles } from "../../scripts/release.js";
 
 const changelog =
-  "# Changelog\n\n## 1.2.0 (2026-11-26)\n\n- New.\n\n### Breaking\n\n- Old.\n\n## 1.1.0\n\n- Before.\n";
+  "# Changelog\n\n## 1.2.0 (2026-11-26)\n\n- New.\n\n### Breaking\n\n- Old.\n\n## " +
+  "1.1.0\n\n- Before.\n";
 const sound = { version: "1.2.0", repository: {}, changelog, tag: "v1.2.0", status: "" };
 
 test("nothing keeps a sound release back, and its notes are its chapter alone", () => {

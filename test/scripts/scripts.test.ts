@@ -36,7 +36,9 @@ describe("check:bundles", () => {
     {
       name: "an app for one variant bundles a module of the other",
       file: "src/variant-a.ts",
-      text: `import { serviceAccount } from "./variant-b.js";\nexport const servicePlugin = [serviceAccount];\n`,
+      text:
+        `import { serviceAccount } from "./variant-b.js";\nexport const servicePlugin = ` +
+        `[serviceAccount];\n`,
       finding: `${app} contains src/variant-b.ts`,
     },
     {
@@ -196,7 +198,9 @@ exit 0
 test("measure:house counts files, tokens, lines and relative imports by part and folder", () => {
   const root = plant({
     "src/index.ts": `export * from "./auth/a.js";\n`,
-    "src/auth/a.ts": `import { b } from "./b.js";\nimport "jose";\nexport const a = () => [b, import("../late.js")];\n`,
+    "src/auth/a.ts":
+      `import { b } from "./b.js";\nimport "jose";\nexport const a = () => [b, ` +
+      `import("../late.js")];\n`,
     "src/auth/b.ts": `export const b = 1;\n`,
     "src/cli/c.ts": `f(/* a comment */);\n`,
     "test/a.test.ts": "\n\n",

@@ -23,7 +23,8 @@ const call = { kind: "call", process: 0, customer: 0, person: 0 } as const;
 export const keptWorlds: readonly { readonly found: string; readonly plan: Plan }[] = [
   {
     found:
-      "a customer that moved to the other variant was not detected again as long as its vault had no credential of the old one",
+      "a customer that moved to the other variant was not detected again as long as its vault " +
+      "had no credential of the old one",
     plan: {
       ...usual,
       ...{ seed: 235, lifeMs: 200_000 },
@@ -74,7 +75,8 @@ export const keptWorlds: readonly { readonly found: string; readonly plan: Plan 
   },
   {
     found:
-      "after its clock was set back during a token request a process distrusted the server's clock, and was refused for ever",
+      "after its clock was set back during a token request a process distrusted the server's " +
+      "clock, and was refused for ever",
     plan: {
       ...usual,
       ...{ seed: 362, lifeMs: 20_000, lifetimeSeconds: 60, latencyMs: 1_500 },

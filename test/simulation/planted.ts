@@ -90,7 +90,8 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
     "person isolation",
     "auth/person/stored-grant.ts",
     'return JSON.stringify(["grant", variant, target.baseUrl, target.tenantId, clientId, person]);',
-    'return JSON.stringify(["grant", variant, target.baseUrl, target.tenantId, clientId, person.slice(0, 0)]);',
+    'return JSON.stringify(["grant", variant, target.baseUrl, target.tenantId, clientId, ' +
+      "person.slice(0, 0)]);",
   ),
   "a code is not marked as spent": inSource(
     "a code is sent once",
@@ -120,7 +121,8 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
     "a refresh token is sent once",
     refresh,
     "const reply = await sendOnce(endpoint, send);",
-    "let reply = await sendOnce(endpoint, send);\n    if (reply.answer.status === 503) reply = await sendOnce(endpoint, send);",
+    "let reply = await sendOnce(endpoint, send);\n    if (reply.answer.status === 503) reply = " +
+      "await sendOnce(endpoint, send);",
   ),
   "a refresh token is put back after its answer was lost": inSource(
     "a refresh token is sent once",
@@ -200,7 +202,8 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
   "a refused token is taken from the store again": inSource(
     "a refused token is not sent again",
     "auth/machine-tokens.ts",
-    "return stored !== undefined && ![renewal.refusedValue, renewal.heldValue].includes(stored.value);",
+    "return stored !== undefined && ![renewal.refusedValue, " +
+      "renewal.heldValue].includes(stored.value);",
     'return stored !== undefined && (renewal.heldValue ?? "") !== stored.value;',
   ),
   "a customer that moved is not detected again": inSource(
@@ -219,7 +222,8 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
     "sessions last",
     refresh,
     "if (isStoreError(cause) || this.grant.over !== undefined) throw cause;",
-    'if (!isStoreError(cause)) throw await this.grant.end(personRequiredError("B", "refused", "no"));\n      if (this.grant.over !== undefined) throw cause;',
+    'if (!isStoreError(cause)) throw await this.grant.end(personRequiredError("B", "refused", ' +
+      '"no"));\n      if (this.grant.over !== undefined) throw cause;',
   ),
   "a store that fails ends a session": inSource(
     "sessions last",

@@ -25,7 +25,8 @@ export function sequenceDiagram(
   const height = y(events.length) + 20;
   const parts = lanes.map(
     (name) =>
-      `<text x="${x(name)}" y="24" class="lane">${htmlText(name)}</text><line x1="${x(name)}" y1="32" x2="${x(name)}" y2="${height}" class="life"/>`,
+      `<text x="${x(name)}" y="24" class="lane">${htmlText(name)}</text><line x1="${x(name)}" ` +
+      `y1="32" x2="${x(name)}" y2="${height}" class="life"/>`,
   );
   for (const [row, { at, text, who, isWire, isAnswer }] of events.entries()) {
     const label = htmlText(text);
@@ -37,7 +38,8 @@ export function sequenceDiagram(
         `<line x1="${from}" y1="${y(row) + 4}" x2="${to}" y2="${y(row) + 4}" class="wire"/>`,
       );
     parts.push(
-      `<text x="${(isWire ? Math.min(from, to) : x(who)) + 8}" y="${y(row)}" class="${isBroken ? "broken" : "event"}">${label}</text>`,
+      `<text x="${(isWire ? Math.min(from, to) : x(who)) + 8}" y="${y(row)}" ` +
+        `class="${isBroken ? "broken" : "event"}">${label}</text>`,
     );
   }
   const title = `Seed ${seed}${failure ? ` broke "${failure.rule}"` : ""}`;

@@ -130,7 +130,8 @@ export function explanation({ seed, rule, how }: Failure, { plan, trace = [] }: 
   const size = [processes, customers, faults, acts].map(({ length }) => length).join(", ");
   return [
     `Seed ${seed} broke "${rule}": ${how}`,
-    `Shrunk to ${size} processes, customers, faults, acts in ${Math.ceil(lifeMs / 1_000)} s. Replay: npm run simulate -- --seed ${seed}`,
+    `Shrunk to ${size} processes, customers, faults, acts in ${Math.ceil(lifeMs / 1_000)} s. ` +
+      `Replay: npm run simulate -- --seed ${seed}`,
     JSON.stringify(plan),
     ...trace,
   ].join("\n");
@@ -213,7 +214,9 @@ async function main(): Promise<number> {
     values.state ?? (isLong ? `node_modules/.cache/simulation-${seed}-${worlds}.json` : undefined);
   const onProgress = ({ played, failures }: Progress, rate: number) => {
     const leftMinutes = Math.ceil((worlds - played) / rate / 60);
-    const line = `${played} of ${worlds} worlds, ${rate.toFixed(0)}/s, ${leftMinutes} min left, ${failures.length} broken rules`;
+    const line =
+      `${played} of ${worlds} worlds, ${rate.toFixed(0)}/s, ${leftMinutes} min left, ` +
+      `${failures.length} broken rules`;
     if (process.stderr.isTTY) process.stderr.write(`\r${line.padEnd(80)}`);
   };
   const progress = await simulate({ seed, worlds, workers, state, onProgress });
@@ -236,7 +239,8 @@ async function main(): Promise<number> {
     return failures.length === 0 ? 0 : 1;
   }
   console.log(
-    `${worlds} worlds, ${events} events, ${seconds.toFixed(1)} s, ${rate.toFixed(1)} worlds a second on ${workers} cores, ${failures.length} broken rules`,
+    `${worlds} worlds, ${events} events, ${seconds.toFixed(1)} s, ${rate.toFixed(1)} worlds a ` +
+      `second on ${workers} cores, ${failures.length} broken rules`,
   );
   const byKind = faultKinds.map((kind) => `${kind} ${faults[kind] ?? 0}`);
   console.log(`faults: ${byKind.join(", ")}`);

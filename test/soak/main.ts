@@ -140,7 +140,8 @@ for (let step = 0; step <= steps; step++) {
     sample(step);
     const { heapMB, handles, entries } = samples.at(-1) as Sample;
     console.error(
-      `hour ${((step * stepMs) / hourMs).toFixed(2)}: ${heapMB.toFixed(1)} MB, ${handles} handles, ${entries} entries`,
+      `hour ${((step * stepMs) / hourMs).toFixed(2)}: ` +
+        `${heapMB.toFixed(1)} MB, ${handles} handles, ${entries} entries`,
     );
   }
   const aheadMs = beganAt + (minutes * 60_000 * step) / steps - performance.now();

@@ -33,7 +33,8 @@ export function drawSoak(samples: readonly Sample[]): string {
     const points = samples.map((one) => `${x(one.hour)},${y(one[name])}`).join(" ");
     const hours = [0, 12, 24, 36, 48, 60].map(
       (hour) =>
-        `<text class="dim" x="${x(hour)}" y="${top + height + 16}" text-anchor="middle">${hour} h</text>`,
+        `<text class="dim" x="${x(hour)}" y="${top + height + 16}" ` +
+        `text-anchor="middle">${hour} h</text>`,
     );
     return `<text x="${left}" y="${top - 8}">${title}</text>
 <text class="dim" x="${left - 8}" y="${top + 10}" text-anchor="end">${Math.round(most)}</text>

@@ -24,7 +24,8 @@ const args = ["--no-sandbox", "--disable-dev-shm-usage", "--test-third-party-coo
 export function describeInChromium(title: string, tests: (browser: () => Browser) => void): void {
   if (executablePath === undefined) {
     console.warn(
-      `skipped: "${title}" needs Chromium (Debian: apt-get install chromium; or name one in CHROMIUM)`,
+      `skipped: "${title}" needs Chromium (Debian: apt-get install chromium; ` +
+        "or name one in CHROMIUM)",
     );
     describe.skip(title, () => tests(() => undefined as never));
     return;

@@ -221,7 +221,8 @@ describe("a wrong row is told with its line:", () => {
 
   test("a YAML row with an alias, or a member twice", async () => {
     const { wrong } = await read(
-      "- { baseUrl: &a https://a.example, x: *a }\n- { baseUrl: https://b.example, region: x, region: y }\n- text\n",
+      "- { baseUrl: &a https://a.example, x: *a }\n- { baseUrl: https://b.example, region: " +
+        "x, region: y }\n- text\n",
     );
     expect(wrong.map(({ line, problem }) => [line, problem])).toEqual([
       [1, expect.stringContaining("must be a text: x")],

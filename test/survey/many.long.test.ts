@@ -125,7 +125,8 @@ test(
     ];
     const count = asked.length - finished.size;
     console.log(
-      `${count} customers in ${seconds.toFixed(1)} s, ${(count / seconds).toFixed(0)} per second.\n` +
+      `${count} customers in ${seconds.toFixed(1)} s, ${(count / seconds).toFixed(0)} ` +
+        `per second.\n` +
         `heap, in MiB by tenths of the time: ${heap.join(" ")}\nresident: ${resident.join(" ")}`,
     );
     const [fifth = 0, last = 0] = [heap[4], heap[9]];

@@ -69,7 +69,9 @@ export const bundleSizes: readonly Row[] = APPS.flatMap((app): Row[] => [
   },
   {
     name: `${app.name}-loaded`,
-    title: `{ ${app.uses} } in several files: what is loaded until the first ${app.aim === 22 ? "call" : "token"}, gzip`,
+    title:
+      `{ ${app.uses} } in several files: what is loaded until the first ` +
+      `${app.aim === 22 ? "call" : "token"}, gzip`,
     unit: "kB",
     aim: app.aim,
     seconds: 3,

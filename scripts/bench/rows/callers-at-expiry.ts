@@ -16,7 +16,9 @@ const LIFETIME_SECONDS = 3_600;
 
 export const callersAtExpiry: Row = {
   name: "callers-at-expiry",
-  title: `${CALLERS} callers of getAccessToken at expiry, each with an AbortSignal of its own, until all have the token`,
+  title:
+    `${CALLERS} callers of getAccessToken at expiry, each with an AbortSignal of its own, ` +
+    "until all have the token",
   unit: "ms",
   aim: 100,
   seconds: 8,

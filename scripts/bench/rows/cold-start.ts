@@ -104,7 +104,9 @@ export const coldStart: Row = {
       const alone = { ours: imported, bare, by: "cpuMs", aim: 0 } as const;
       const loaded = await compareProcesses({ ...alone, seconds: limit.seconds });
       const ofParts = `${fewer.value.toFixed(2)} times where those import only the needed parts of jose`;
-      const detail = `${ofParts}; importing bivariant alone takes ${duration(loaded.value)} CPU beyond Node's own start`;
+      const detail =
+        `${ofParts}; importing bivariant alone takes ${duration(loaded.value)} CPU ` +
+        "beyond Node's own start";
       return { ...figures, detail };
     } finally {
       await server.stop();

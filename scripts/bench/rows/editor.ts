@@ -84,7 +84,9 @@ async function timeOfTheirs({ folder }: Build): Promise<string> {
 
 export const editorDiagnosis: Row = {
   name: "editor-diagnosis",
-  title: `from an edit to its diagnosis by TypeScript 5.9 in a file with ${CALLS} calls; beside it openapi-fetch`,
+  title:
+    `from an edit to its diagnosis by TypeScript 5.9 in a file with ${CALLS} calls; ` +
+    "beside it openapi-fetch",
   unit: "s",
   aim: 1,
   seconds: 35,

@@ -93,7 +93,8 @@ function inWords(costs: readonly number[]): string {
 export const emulatorRate: Row = {
   name: "emulator-rate",
   title:
-    "a token request to the emulator against one to oidc-provider, over HTTP, processor time of the server",
+    "a token request to the emulator against one to oidc-provider, over HTTP, processor time " +
+    "of the server",
   unit: "times",
   aim: 1,
   seconds: 25,

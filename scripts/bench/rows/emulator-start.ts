@@ -55,7 +55,9 @@ export const emulatorStart: Row = {
       return once.createMs + once.answerMs;
     }, limit);
     const ms = (part: keyof Start): string => duration(medianOf(starts.map((one) => one[part])));
-    const detail = `createEmulator ${ms("createMs")}, its first answer ${ms("answerMs")}; loading the module before that ${ms("importMs")}`;
+    const detail =
+      `createEmulator ${ms("createMs")}, its first answer ${ms("answerMs")}; ` +
+      `loading the module before that ${ms("importMs")}`;
     return { ...interval, ours: duration(interval.value), detail };
   },
 };

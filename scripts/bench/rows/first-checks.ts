@@ -77,7 +77,8 @@ async function writeChecks(build: Build): Promise<void> {
 export const firstChecks: Row = {
   name: "first-checks",
   title:
-    "the first check of 200 answers of a large document against Ajv's compile and check of the same schemas",
+    "the first check of 200 answers of a large document against Ajv's compile and check of the " +
+    "same schemas",
   unit: "times",
   aim: 5,
   seconds: 8,

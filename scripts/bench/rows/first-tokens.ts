@@ -106,7 +106,9 @@ async function costPerToken(task: Task, start: number): Promise<Cost> {
  */
 export const firstTokens: Row = {
   name: "first-tokens",
-  title: `first tokens for ${TENANTS} tenants against oauth4webapi by hand, ${CONCURRENCY} at a time`,
+  title:
+    `first tokens for ${TENANTS} tenants against oauth4webapi by hand, ` +
+    `${CONCURRENCY} at a time`,
   unit: "times",
   aim: 1,
   seconds: 25,

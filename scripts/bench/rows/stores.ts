@@ -72,7 +72,8 @@ async function inTurn(ours: Task, theirs: Task, limit: Limit): Promise<Figures> 
 export const fileStoreSet: Row = {
   name: "file-store-set",
   title:
-    "fileStore: set of an entry, encrypted, against a bare write, fsync and rename on the same disk",
+    "fileStore: set of an entry, encrypted, against a bare write, fsync and rename on " +
+    "the same disk",
   unit: "times",
   aim: 5,
   seconds: 8,

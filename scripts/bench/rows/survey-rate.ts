@@ -105,7 +105,9 @@ async function sidesOf({ main, folder }: { readonly main: string; readonly folde
  */
 export const surveyRate: Row = {
   name: "survey-rate",
-  title: `a survey of customers of both variants, who share a key, against detectVariant, connect and a call with p-limit, ${CONCURRENCY} at a time`,
+  title:
+    "a survey of customers of both variants, who share a key, against detectVariant, " +
+    `connect and a call with p-limit, ${CONCURRENCY} at a time`,
   unit: "times",
   aim: 1,
   seconds: 10,

@@ -123,7 +123,9 @@ const kB = (bytes: number): string => `${(bytes / 1_000).toFixed(2)} kB`;
 
 export const tenantMemory: Row = {
   name: "tenant-memory",
-  title: `heap of an idle tenant with its service and a token of 36 characters, of ${TENANTS} in one connector; peers hold a configuration and its token for each of ${FEWER_TENANTS}`,
+  title:
+    `heap of an idle tenant with its service and a token of 36 characters, of ${TENANTS} in ` +
+    `one connector; peers hold a configuration and its token for each of ${FEWER_TENANTS}`,
   unit: "kB",
   aim: 2.5,
   seconds: 18,
@@ -140,7 +142,9 @@ export const tenantMemory: Row = {
     }, limit);
     const dropped = `${kB(medianOf(rounds.map((round) => round.bytes)))} with its service dropped`;
     const microseconds = medianOf(rounds.map((round) => round.microseconds)).toFixed(0);
-    const detail = `${dropped}, ${kB(account.bytesWithService)} with serviceAccount; created with its token in ${microseconds} µs, unsigned`;
+    const detail =
+      `${dropped}, ${kB(account.bytesWithService)} with serviceAccount; ` +
+      `created with its token in ${microseconds} µs, unsigned`;
     return { ...interval, ours: kB(interval.value * 1_000), theirs: peers.join(", "), detail };
   },
 };

@@ -76,7 +76,9 @@ async function rounds(getToken: GetToken): Promise<readonly [number, number]> {
 
 export const tenantsInTurn: Row = {
   name: "tenants-in-turn",
-  title: `token requests of the second round, of ${TENANTS} tenants that are called in turn through one connector`,
+  title:
+    `token requests of the second round, of ${TENANTS} tenants that are called in turn ` +
+    "through one connector",
   unit: "requests",
   aim: 0,
   seconds: 6,

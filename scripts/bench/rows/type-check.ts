@@ -120,7 +120,10 @@ export async function writePrograms(build: Build): Promise<void> {
   const functions = (call: (variant: string, operation: Operation) => string) =>
     all.flatMap((operation, index) => {
       if (operation === undefined) return [];
-      return `export async function call${index}() { ${call(index % 2 === 0 ? "A" : "B", operation)}; ${rest}`;
+      return (
+        `export async function call${index}() { ` +
+        `${call(index % 2 === 0 ? "A" : "B", operation)}; ${rest}`
+      );
     });
   const ours = functions((variant, operation) => {
     const isOther = `if (service.variant !== "${variant}") return undefined;`;
@@ -148,7 +151,8 @@ async function measure(build: Build, limit: Limit, name: string) {
 export const typeCheckOneCall: Row = {
   name: "type-check-one-call",
   title:
-    "TypeScript 5.9 checks one call of 1,223 operations in two variants against openapi-fetch, processor time",
+    "TypeScript 5.9 checks one call of 1,223 operations in two variants against openapi-fetch, " +
+    "processor time",
   unit: "times",
   aim: 1,
   seconds: 27,

@@ -42,7 +42,9 @@ function inTurn(services: readonly Service[], task: (service: Service) => Promis
 
 export const warmCallOverRedis: Row = {
   name: "warm-call-over-redis",
-  title: `a warm service.call to ${TENANTS} tenants with redisStore against one without a store, in processor time`,
+  title:
+    `a warm service.call to ${TENANTS} tenants with redisStore against one without a store, ` +
+    "in processor time",
   unit: "times",
   aim: 1.05,
   seconds: 15,

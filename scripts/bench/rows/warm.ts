@@ -48,7 +48,8 @@ function checkDevices(data: unknown): void {
 export const warmCall: Row = {
   name: "warm-call",
   title:
-    "a warm service.call against openapi-fetch with a fixed header, over a stub that makes a Request",
+    "a warm service.call against openapi-fetch with a fixed header, over a stub that " +
+    "makes a Request",
   unit: "times",
   aim: 1,
   seconds: 12,
@@ -99,7 +100,8 @@ export const warmCallHttp: Row = {
 export const warmCallFetch: Row = {
   name: "warm-call-fetch",
   title:
-    "a warm service.call against fetch with a time limit, its JSON parsed by hand, over HTTP on loopback",
+    "a warm service.call against fetch with a time limit, its JSON parsed by hand, over HTTP " +
+    "on loopback",
   unit: "times",
   aim: 1.05,
   seconds: 22,
@@ -113,7 +115,8 @@ export const warmCallFetch: Row = {
 export const warmCallPeer: Row = {
   name: "warm-call-peer",
   title:
-    "a warm service.call against @badgateway/oauth2-client's fetch, its answer parsed, over that stub",
+    "a warm service.call against @badgateway/oauth2-client's fetch, its answer parsed, " +
+    "over that stub",
   unit: "times",
   aim: 0.8,
   seconds: 8,

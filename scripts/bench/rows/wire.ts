@@ -61,7 +61,8 @@ interface Paths {
 export const styledCall: Row = {
   name: "styled-call",
   title:
-    "a warm call with three styled parameters against openapi-fetch with serializers by hand, over a stub",
+    "a warm call with three styled parameters against openapi-fetch with serializers by hand, " +
+    "over a stub",
   unit: "times",
   aim: 1,
   seconds: 8,
@@ -99,7 +100,8 @@ const MEGABYTE = 1_000_000;
 export const multipartCall: Row = {
   name: "multipart-call",
   title:
-    "a call with 1 MB of multipart body against a plain fetch of the same FormData, over HTTP on loopback",
+    "a call with 1 MB of multipart body against a plain fetch of the same FormData, over HTTP " +
+    "on loopback",
   unit: "times",
   aim: 1.05,
   seconds: 12,

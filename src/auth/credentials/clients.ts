@@ -305,7 +305,9 @@ function explain(
   // reason of its refusal.
   const isOfCode = grant === "authorization_code" && (error !== undefined || status !== 401);
   if (isOfCode && !clientErrors.has(error)) return [];
-  const evidence = `${error ?? status} for ${clientId}, interpreted by RFC 6749 section 5.2: the description does not show Variant B's errors.`;
+  const evidence =
+    `${error ?? status} for ${clientId}, interpreted by RFC 6749 section 5.2: ` +
+    "the description does not show Variant B's errors.";
   const isPadded = [clientId, secret].some((one) => one !== one?.trim());
   return [{ ...likely, evidence, remedy: (isPadded ? trim : "") + likely.remedy }];
 }
@@ -322,13 +324,15 @@ const wrongSecret = {
   id: "client_secret_mismatch",
   summary: "The client secret does not belong to this API client, or the API client has no secret",
   remedy:
-    "Compare both in the admin area under API clients. Leave clientSecret out for a client without one; that of a service account is not valid here.",
+    "Compare both in the admin area under API clients. " +
+    "Leave clientSecret out for a client without one; that of a service account is not valid here.",
 };
 const missingSecret = {
   id: "client_secret_missing",
   summary: "The API client has a secret, or no API client has this id",
   remedy:
-    "Compare the client id in the admin area under API clients. Pass its clientSecret if it has one.",
+    "Compare the client id in the admin area under API clients. " +
+    "Pass its clientSecret if it has one.",
 };
 
 function invalid(

@@ -200,7 +200,9 @@ function withDriver<C extends { variant: Variant }, P>(
 ): C {
   const { variant } = credential;
   const prepare: typeof driver.prepare = async (target, options = {}) => {
-    const asked = `the function of the Variant ${variant} credential for the tenant "${target.tenantId}" at ${target.baseUrl}`;
+    const asked =
+      `the function of the Variant ${variant} credential for the tenant ` +
+      `"${target.tenantId}" at ${target.baseUrl}`;
     const { timeoutMs = 10_000, clock = systemClock } = options;
     const limit = { variant, waitsFor: asked, timeoutMs, clock };
     try {
@@ -350,7 +352,9 @@ export function credentialMissing(
   variants: string,
 ): ConfigurationError {
   const tenant = tenantId === "" ? "The deployment" : `The tenant ${tenantId}`;
-  const message = `${tenant} at ${baseUrl} needs a credential of Variant ${variants}, but the function returned undefined. Add its settings, or check tenantId and baseUrl.`;
+  const message =
+    `${tenant} at ${baseUrl} needs a credential of Variant ${variants}, but the ` +
+    "function returned undefined. Add its settings, or check tenantId and baseUrl.";
   return new ConfigurationError("credential_missing", message);
 }
 

@@ -69,8 +69,12 @@ function jwksMismatch({ workedBefore }: Refusal, { key }: RefusedRequest): Cause
   return {
     id: "jwks_mismatch",
     summary: "The registered JWKS does not match the signing key",
-    evidence: `The assertion was signed with the key ${key.keyId}${thumbprint}; the registered keys are not visible from here.${before}`,
-    remedy: `Regenerate the JWKS from the actual signing key and register it under ${settingsPage}; its kid must be ${key.keyId}.${signer}`,
+    evidence:
+      `The assertion was signed with the key ${key.keyId}${thumbprint}; ` +
+      `the registered keys are not visible from here.${before}`,
+    remedy:
+      "Regenerate the JWKS from the actual signing key and register it under " +
+      `${settingsPage}; its kid must be ${key.keyId}.${signer}`,
   };
 }
 
@@ -92,7 +96,9 @@ function audienceRewritten({ tokenEndpoint }: RefusedRequest): Cause {
   return {
     id: "audience_mismatch",
     summary: "The service sees a token URL that differs from the one of the request",
-    evidence: `aud is the URL of the request, ${tokenEndpoint}. To the client a URL that a proxy rewrites looks the same.`,
+    evidence:
+      `aud is the URL of the request, ${tokenEndpoint}. ` +
+      "To the client a URL that a proxy rewrites looks the same.",
     remedy: "Behind a proxy, set audience to the URL that the service itself sees.",
   };
 }
@@ -101,7 +107,11 @@ function clockDrift({ clockOffsetMs = 0 }: Refusal): Cause {
   return {
     id: "clock_drift",
     summary: "The clocks differ by more than 30 seconds",
-    evidence: `According to the Date of its answers the server is ${Math.abs(Math.round(clockOffsetMs / 1000))} s ${clockOffsetMs > 0 ? "ahead of" : "behind"} this machine. More than a day is not corrected.`,
+    evidence:
+      "According to the Date of its answers the server is " +
+      `${Math.abs(Math.round(clockOffsetMs / 1000))} s ` +
+      `${clockOffsetMs > 0 ? "ahead of" : "behind"} this machine. ` +
+      "More than a day is not corrected.",
     remedy: "Correct the clock of the signing machine.",
   };
 }
@@ -120,9 +130,12 @@ function replayed({ workedBefore }: Refusal): Cause {
   return {
     id: "jti_replayed",
     summary: "The same assertion arrived twice",
-    evidence: `${before}equests go through your own fetch. Every jti is fresh, but a fetch or proxy that retries sends one twice.${same}`,
+    evidence:
+      `${before}equests go through your own fetch. ` +
+      `Every jti is fresh, but a fetch or proxy that retries sends one twice.${same}`,
     remedy:
-      "Switch off retries in your fetch and in proxies: the client retries itself, with a fresh jti.",
+      "Switch off retries in your fetch and in proxies: " +
+      "the client retries itself, with a fresh jti.",
   };
 }
 
@@ -143,14 +156,21 @@ function grantCauses(
     {
       id: "plugin_not_registered_or_disabled",
       summary: "The plugin is not registered in this tenant, or is disabled",
-      evidence: `The service answered invalid_grant for ${clientId} in the tenant ${tenantId}.${before} ${undecided}`,
-      remedy: `Check tenantId, which is ${tenantId}: a wrong one looks the same. If it is right, ask the customer to confirm the client id under ${settingsPage}, and that it is enabled.`,
+      evidence:
+        `The service answered invalid_grant for ${clientId} in the tenant ` +
+        `${tenantId}.${before} ${undecided}`,
+      remedy:
+        `Check tenantId, which is ${tenantId}: a wrong one looks the same. ` +
+        `If it is right, ask the customer to confirm the client id under ${settingsPage}, and ` +
+        "that it is enabled.",
     },
     {
       id: "wrong_grant_for_plugin_type",
       summary: `The plugin is registered as a ${otherType} plugin, which cannot use ${grant}`,
       evidence: undecided,
-      remedy: `Ask the customer to check the type of the plugin under ${settingsPage}: it must be ${ownType}.`,
+      remedy:
+        `Ask the customer to check the type of the plugin under ${settingsPage}: ` +
+        `it must be ${ownType}.`,
     },
   ];
   if (grant === "client_credentials") return registration;
@@ -158,7 +178,9 @@ function grantCauses(
     {
       id: "code_spent_or_expired",
       summary: "The authorization code was used, or is older than two minutes",
-      evidence: `A code is spent on the first exchange attempt, whether that succeeds or fails. ${undecided}`,
+      evidence:
+        "A code is spent on the first exchange attempt, whether that succeeds or " +
+        `fails. ${undecided}`,
       remedy: "Relaunch the plugin.",
     },
     ...registration,

@@ -108,7 +108,8 @@ function requireSignature(signature: unknown): Uint8Array {
     : new Uint8Array(signature as ArrayBuffer);
   if (bytes.length >= leastSignatureBytes) return bytes;
   throw invalidKey(
-    `The signer returned ${bytes.length} bytes, but a signature of RS256 has ${leastSignatureBytes} or more.`,
+    `The signer returned ${bytes.length} bytes, but a signature of RS256 has ` +
+      `${leastSignatureBytes} or more.`,
   );
 }
 

@@ -58,7 +58,11 @@ export function readCallback(
   if (states.length !== 1 || states[0] !== state)
     throw new LoginRequiredError(
       "state_mismatch",
-      `The callback carries ${states.length === 0 ? "no state" : "a state that differs from the one this login began with"}. It may be forged, or a second tab began another login. Ask the person to log in again.`,
+      "The callback carries " +
+        (states.length === 0
+          ? "no state"
+          : "a state that differs from the one this login began with") +
+        ". It may be forged, or a second tab began another login. Ask the person to log in again.",
     );
   // The description does not show which issuer `iss` must name, so it is checked only if the option
   // is set.

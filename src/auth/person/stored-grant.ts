@@ -60,7 +60,8 @@ export async function readGrant(store: TokenStore, key: string): Promise<PersonG
   const found = await findGrant(store, key);
   if (found === undefined || found.grant !== undefined) return found?.grant;
   const message =
-    "The store holds a value under this person that is not a grant. Delete it and ask the person to log in again.";
+    "The store holds a value under this person that is not a grant. " +
+    "Delete it and ask the person to log in again.";
   throw found.fault ?? new StoreError("store_corrupt", message);
 }
 

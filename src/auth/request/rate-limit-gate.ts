@@ -159,7 +159,9 @@ export class RateLimitGate {
   /** The error for a caller that does not wait. */
   error(): RateLimitedError {
     return new RateLimitedError(
-      `The tenant's rate limit at the token endpoint was hit. Ask again after ${new Date(this.opensAt).toISOString()} (retryAt), or raise retryDeadlineMs to wait longer.${cutNote(this.#waitMs)}`,
+      "The tenant's rate limit at the token endpoint was hit. " +
+        `Ask again after ${new Date(this.opensAt).toISOString()} (retryAt), or raise ` +
+        `retryDeadlineMs to wait longer.${cutNote(this.#waitMs)}`,
       { variant: this.#variant, retryAt: this.opensAt },
     );
   }

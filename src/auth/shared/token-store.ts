@@ -78,7 +78,9 @@ export function withStoreErrors(
       throw storeErrorOf(fault);
     });
     return inTime(running, timeoutMs, clock, () => {
-      const message = `The store did not answer within ${timeoutMs} ms. Check its connection, or raise timeoutMs.`;
+      const message =
+        `The store did not answer within ${timeoutMs} ms. ` +
+        "Check its connection, or raise timeoutMs.";
       const cause = new DOMException("The store did not answer in time.", "TimeoutError");
       const late = new StoreError("store_unavailable", message, { cause });
       given.abort(late);

@@ -40,7 +40,8 @@ export function define(command: Command, context: Context): void {
     .argument("<operationId>", "such as listDevices")
     .option(
       "--api <path>",
-      "operations of your own documents: the folder that bivariant generate wrote, or its operations module",
+      "operations of your own documents: the folder that bivariant generate wrote, or its " +
+        "operations module",
     )
     .option(
       "--param <name=value>",
@@ -143,7 +144,9 @@ async function loadApi(given: string): Promise<AnyApi> {
   const loading = import(pathToFileURL(resolve(file)).href);
   const module = await loading.catch(({ code, name }: NodeJS.ErrnoException) => {
     const isSource = file.endsWith(".ts");
-    const compile = `npx tsc ${isSource ? file : "generated/operations.ts"} --module nodenext --outDir compiled`;
+    const compile =
+      `npx tsc ${isSource ? file : "generated/operations.ts"} --module nodenext ` +
+      "--outDir compiled";
     const remedy = isSource
       ? `Use Node.js 22.18 or newer, or compile it and pass --api compiled: ${compile}`
       : `In a package of "type": "module" it must be an ES module, as this makes it: ${compile}`;
@@ -171,7 +174,8 @@ function checkOperationId(
   // Without a variant the id was looked for in both, so with one the other variant has it.
   const other = asked && (asked === "A" ? "B" : "A");
   const elsewhere = other
-    ? ` Variant ${other} has it: pass --variant ${other} if the service runs both. Variant ${asked} has: `
+    ? ` Variant ${other} has it: pass --variant ${other} if the service runs both. ` +
+      `Variant ${asked} has: `
     : " Use one of: ";
   throw new ConfigurationError(
     "operation_unknown",
@@ -199,7 +203,8 @@ function readHeaders(given: readonly string[]): Record<string, string> {
     if (secretHeaders.test(name))
       throw invalidFlag(
         "--header",
-        `must not be ${name.toLowerCase()}: other users can see the command line. The client adds the bearer itself.`,
+        `must not be ${name.toLowerCase()}: other users can see the command line. ` +
+          "The client adds the bearer itself.",
       );
     try {
       headers.append(name, one.slice(colon + 1).trim());
@@ -248,7 +253,8 @@ async function readBody(
  */
 async function printData(output: Output, data: unknown, { headers }: Response): Promise<void> {
   if (data instanceof Blob) {
-    const problem = `cannot show the answer, ${data.size} bytes of ${data.type || "no media type"}.`;
+    const problem =
+      `cannot show the answer, ${data.size} bytes of ` + `${data.type || "no media type"}.`;
     if (output.json)
       throw invalidFlag("--json", `${problem} Leave it out, and redirect the output: > <file>`);
     if (output.isTerminal) {

@@ -316,7 +316,8 @@ function movedLines(moved: readonly Movement[] | undefined, baseline = "", paint
       ? []
       : ["  Settings", ...settings.map((line) => printableText(`    ${line}`))]),
     ...cases.flatMap((one) => [
-      `  ${paint("bold", one.id)} (Variant ${one.variant})${one.kind === "moved" ? "" : `, ${one.kind}`}`,
+      `  ${paint("bold", one.id)} (Variant ` +
+        `${one.variant})${one.kind === "moved" ? "" : `, ${one.kind}`}`,
       ...movementLines(one).map((line) => printableText(`    ${line}`)),
     ]),
     ...ids("untried", "No longer tried (above is why; it does not count as moved) since"),

@@ -126,7 +126,8 @@ function demoLines(row: Row, error: unknown, paint: Paint): string[] {
     `  asked     ${asked.map((one) => `Variant ${one}`).join(", then ")}${ending}`,
     "  evidence",
     ...evidenceLines(evidence, paint).map((line) => `  ${line}`),
-    `  verdict   ${variant === null ? paint("yellow", "no variant") : paint("green", `Variant ${variant}`)}`,
+    "  verdict   " +
+      `${variant === null ? paint("yellow", "no variant") : paint("green", `Variant ${variant}`)}`,
   ];
   if (variant !== null)
     lines.push(

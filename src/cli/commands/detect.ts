@@ -37,7 +37,8 @@ export function define(command: Command, context: Context): void {
         );
         if (!isServed)
           output.note(
-            `No variant was found. A wrong tenant id looks the same. If you know the variant, name it for the other commands with ${namesOf("variant")}.`,
+            "No variant was found. A wrong tenant id looks the same. " +
+              `If you know the variant, name it for the other commands with ${namesOf("variant")}.`,
           );
       }
       if (!isServed) finish(exitCodes.variant);

@@ -72,7 +72,8 @@ export function define(command: Command, { output, signal, finish }: Context): v
       if ((variants ?? documents) !== undefined)
         throw invalidFlag(
           "--variants",
-          "excludes <old> and <new>: pass two documents or folders, or --variants, --variant-a and --variant-b.",
+          "excludes <old> and <new>: pass two documents or folders, or --variants, --variant-a " +
+            "and --variant-b.",
         );
       if (revised === undefined)
         throw invalidFlag(

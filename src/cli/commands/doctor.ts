@@ -122,7 +122,7 @@ async function readInput(
       const auth =
         "getAccessToken" in identity
           ? identity
-          : // Without retries, which would hide a failing server. The doctor waits for a rate limit.
+          : // Retries would hide a failing server. The doctor waits for a rate limit.
             createAuth({
               ...{ baseUrl, tenantId, allowInsecureHttp, fetch, timeoutMs, clock },
               retryDeadlineMs: 0,

@@ -78,7 +78,8 @@ export function define(command: Command, { output, signal }: Context): void {
     .option("--b-client-id <id>", "client id of the service account", "emulated-account")
     .option(
       "--scope <scope>",
-      "scope of the plugins and of the operator; may be repeated (default: devices:read and those of the documents)",
+      "scope of the plugins and of the operator; may be repeated (default: " +
+        "devices:read and those of the documents)",
       collect,
     )
     .option(
@@ -225,7 +226,8 @@ function ruleLines({ emulatorRules, emulatorOptions }: EmulatorModule, paint: Pa
     "Rules:",
     "",
     ...Object.entries(emulatorRules).flatMap(([id, { section, says, answer, remedy, off }]) => [
-      `${paint("bold", id)} answers ${answer.status}${answer.error === undefined ? "" : ` ${answer.error}`}`,
+      `${paint("bold", id)} answers ` +
+        `${answer.status}${answer.error === undefined ? "" : ` ${answer.error}`}`,
       `  ${says} ${sourceOf(section)}`,
       `  ${paint("dim", `Remedy: ${remedy}`)}`,
       ...(off === undefined ? [] : [`  ${paint("dim", `Off: ${off}`)}`]),
@@ -434,7 +436,10 @@ function requestLine(
   const route = variant === undefined ? "" : `  ${variant} ${operation ?? ""}`.trimEnd();
   const what = detectionProbe ? `${route}  detection probe` : route;
   const time = new Date(at).toISOString().slice(11, 19);
-  return `${paint("dim", time)} ${method} ${path} ${paint(status < 400 ? "green" : "yellow", String(status))}${what}`;
+  return (
+    `${paint("dim", time)} ${method} ${path} ` +
+    `${paint(status < 400 ? "green" : "yellow", String(status))}${what}`
+  );
 }
 
 function refusalLine({ rule, section, expected, actual, remedy }: CustomerLogEntry): string {

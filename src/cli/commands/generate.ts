@@ -58,7 +58,8 @@ export function define(command: Command, { output, signal, finish }: Context): v
         if (variantA === undefined && variantB === undefined && overlays.length === 0)
           throw invalidFlag(
             "--variant-a",
-            "or --variant-b is needed: pass your document of at least one variant, or an --overlay.",
+            "or --variant-b is needed: pass your document of at least one variant, or " +
+              "an --overlay.",
           );
         const documents = { A: variantA, B: variantB };
         const options = { documents, overlays, out, refs, strict, signal };

@@ -32,7 +32,8 @@ function defineNew(command: Command, context: Context): void {
   const { output, env, signal } = context;
   command
     .description(
-      "Write a new RSA private key (mode 0600) and print what to register. Never overwrites a file.",
+      "Write a new RSA private key (mode 0600) and print what to register. " +
+        "Never overwrites a file.",
     )
     .option("--out <path>", "file for the private key", "private.pem")
     // RFC 7518 section 3.3 requires at least 2048 bits. More than 4096 only make signing slower.
@@ -148,7 +149,8 @@ async function readSheet(command: Command, flags: SheetFlags, context: Context) 
   if (!scopes.every((one) => /^[^\s:,]+:(?:read|write|execute)$/.test(one)))
     throw invalidFlag(
       "--scope",
-      "must be of the form area:read, area:write or area:execute. Separate several with spaces, without commas.",
+      "must be of the form area:read, area:write or area:execute. " +
+        "Separate several with spaces, without commas.",
     );
   const { aClientId: clientId } = await readSettings(command, context);
   return { clientId, type: type === "service" ? type : "user interface", scopes, devices };
@@ -165,7 +167,9 @@ function registrationSheet(
     "Who            a person holding the permission write:tenant-settings",
     `Client id      ${clientId ?? "(agree on one with the customer)"}`,
     `Type           ${type}`,
-    `Scopes         ${scopes.join(", ") || "(name them with --scope, of the form area:read, area:write or area:execute)"}`,
+    "Scopes         " +
+      (scopes.join(", ") ||
+        "(name them with --scope, of the form area:read, area:write or area:execute)"),
     `Devices        ${devices?.join(", ") ?? "no restriction"}`,
     "Enabled        yes",
     "JWKS           the public keys below; they are not secret",
@@ -173,9 +177,12 @@ function registrationSheet(
     JSON.stringify(jwks, null, 2),
     "",
     type === "service"
-      ? "A service plugin has no user to narrow against: an administrator authorises its grant at install time."
-      : "A user-interface plugin may do only what both its scopes and the rights of the operator who launched it permit.",
-    "Narrowing the grant takes effect within minutes. A scope granted later reaches only the next token.",
+      ? "A service plugin has no user to narrow against: " +
+        "an administrator authorises its grant at install time."
+      : "A user-interface plugin may do only what both its scopes and the rights of the operator " +
+        "who launched it permit.",
+    "Narrowing the grant takes effect within minutes. " +
+      "A scope granted later reaches only the next token.",
   ];
 }
 
@@ -197,7 +204,8 @@ async function createKey(
         "--out",
         code === "EEXIST"
           ? `must name a new file: ${file} exists, and customers may have registered its key.`
-          : `names a file that cannot be written (${code === "ENOENT" ? "its folder does not exist" : code}): ${file}`,
+          : "names a file that cannot be written " +
+              `(${code === "ENOENT" ? "its folder does not exist" : code}): ${file}`,
       );
     },
   );
@@ -221,7 +229,9 @@ async function configuredJwks(command: Command, also: readonly string[] = [], co
       "option_invalid",
       same.n === key.n && same.e === key.e
         ? `The key ${wireText(key.kid)} is given twice. Remove one.`
-        : `Two different keys have the kid ${wireText(key.kid)}. Remove --a-key-id and BIVARIANT_A_KEY_ID, so that the kid of the new key is its thumbprint.`,
+        : `Two different keys have the kid ${wireText(key.kid)}. ` +
+            "Remove --a-key-id and BIVARIANT_A_KEY_ID, so that the kid of the new key is its " +
+            "thumbprint.",
       { option: "keyId" },
     );
   }

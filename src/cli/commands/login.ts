@@ -191,16 +191,19 @@ function reportLogin(
     });
   else
     output.lines(
-      `${output.paint("green", "Logged in")} to ${baseUrl}${tenant === null ? "" : `, tenant ${tenant}`}.`,
+      `${output.paint("green", "Logged in")} to ` +
+        `${baseUrl}${tenant === null ? "" : `, tenant ${tenant}`}.`,
       `The login is stored in ${file}.`,
     );
   if ((settings.bClientSecret ?? settings.bClientSecretFile) === undefined) return;
   const note =
-    "While the client secret of a service account is set, call and token use that account. Pass --login to use this login.";
+    "While the client secret of a service account is set, call and token use that account. " +
+    "Pass --login to use this login.";
   output.note(
     hasOwnLoginClient(settings)
       ? note
-      : `${note} If the secret is that of the API client, set ${namesOf("bLoginClientId")} and ${namesOf("bLoginClientSecretFile")} instead.`,
+      : `${note} If the secret is that of the API client, set ${namesOf("bLoginClientId")} and ` +
+          `${namesOf("bLoginClientSecretFile")} instead.`,
   );
 }
 
@@ -311,7 +314,10 @@ body{margin:0;min-height:100vh;display:grid;place-items:center;font:1rem/1.5 sys
 const pageHeaders: Readonly<Record<string, string>> = {
   "content-type": "text/html; charset=utf-8",
   "cache-control": "no-store",
-  "content-security-policy": `default-src 'none'; style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  "content-security-policy":
+    "default-src 'none'; style-src " +
+    `'sha256-${createHash("sha256").update(style).digest("base64")}'; img-src data:; ` +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   "referrer-policy": "no-referrer",
   "x-content-type-options": "nosniff",
 };

@@ -185,7 +185,9 @@ function noteUnused(customers: readonly Customer[], { output, env }: Context): v
   )
     return;
   output.note(
-    `${found.join(" and ")} ${found.length === 1 ? "is" : "are"} not used: the credential of a customer is in its row, as aClientId and aPrivateKeyFile, or bClientId and bClientSecretFile.`,
+    `${found.join(" and ")} ${found.length === 1 ? "is" : "are"} not used: ` +
+      "the credential of a customer is in its row, as aClientId and aPrivateKeyFile, or " +
+      "bClientId and bClientSecretFile.",
   );
 }
 
@@ -218,7 +220,9 @@ function printPlan(customers: readonly Customer[], output: Output): void {
   output.lines(
     rows.join("\n"),
     "",
-    `At most ${total} requests to ${customers.length} customers: up to 3 questions about the variant, a token and a call where there is a credential, and 1 more if something fails. Requests after a rate limit or a failing server come on top.`,
+    `At most ${total} requests to ${customers.length} customers: ` +
+      "up to 3 questions about the variant, a token and a call where there is a credential, and " +
+      "1 more if something fails. Requests after a rate limit or a failing server come on top.",
   );
 }
 
@@ -295,7 +299,8 @@ class Report {
       rate === 0 ? "" : `, about ${Math.ceil((this.#total - this.#done) / rate / 60)} min left`;
     const share = Math.floor((100 * this.#done) / this.#total);
     this.#output.progress(
-      `${this.#done} of ${this.#total} (${share} %), ${rate.toFixed(rate < 10 ? 1 : 0)}/s${left}, ${this.failing} fail`,
+      `${this.#done} of ${this.#total} (${share} %), ` +
+        `${rate.toFixed(rate < 10 ? 1 : 0)}/s${left}, ${this.failing} fail`,
     );
   }
 

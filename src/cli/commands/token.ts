@@ -25,7 +25,8 @@ export function define(command: Command, context: Context): void {
         });
       const seconds = Math.round((expiresAt - Date.now()) / 1000);
       output.note(
-        `Variant ${variant}${tenant === "" ? "" : `, tenant ${tenant}`}; expires ${new Date(expiresAt).toISOString()} (in ${seconds} s).`,
+        `Variant ${variant}${tenant === "" ? "" : `, tenant ${tenant}`}; ` +
+          `expires ${new Date(expiresAt).toISOString()} (in ${seconds} s).`,
       );
       output.lines(value);
     })

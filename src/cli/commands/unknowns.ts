@@ -14,7 +14,8 @@ export function define(command: Command, { output }: Context): void {
           ...(untilTold === undefined ? [] : [`  Until it is known: ${untilTold}`]),
         ]),
         "",
-        `${unknowns.length} unknowns. If you know one, describe it in documents of your own: bivariant generate --help.`,
+        `${unknowns.length} unknowns. If you know one, describe it in documents of your own: ` +
+          "bivariant generate --help.",
       );
     })
     .addHelpText("after", `\nExample:\n  $ bivariant unknowns --json`);

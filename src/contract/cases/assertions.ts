@@ -90,7 +90,8 @@ async function publicJwk(kit: Kit): Promise<JWK> {
   const { publicJwk: jwk } = await kit.signer(kit.need("plugin"));
   if (jwk === undefined)
     throw new NotTried(
-      "It needs the public half of the plugin's key, which cannot be exported. Pass the key as PEM or JWK.",
+      "It needs the public half of the plugin's key, which cannot be exported. " +
+        "Pass the key as PEM or JWK.",
     );
   return jwk;
 }
@@ -183,7 +184,9 @@ export const assertionCases: readonly CaseDefinition[] = [
     "assertion.key-id": {
       rule: "assertion.key-id",
       section: "2.2",
-      says: "With two keys in the JWKS, an assertion whose kid names the key that did not sign is refused.",
+      says:
+        "With two keys in the JWKS, an assertion whose kid names the key that did not sign " +
+        "is refused.",
       expected: expectedAnswer("assertion.key-id"),
       ...ofAssertion,
       needs: ["tenantId", "plugin", "secondKey"],
@@ -251,7 +254,9 @@ export const assertionCases: readonly CaseDefinition[] = [
     },
     "assertion.replay.after-expiry": {
       ...replay,
-      says: "An assertion is refused a second time also while only the clock tolerance still accepts its exp.",
+      says:
+        "An assertion is refused a second time also while only the clock tolerance still " +
+        "accepts its exp.",
       costs: { requests: 3, slots: 3, seconds: 22 },
       async run(kit) {
         const used = await useAssertion(kit, 0, 10);

@@ -411,7 +411,8 @@ const otherCalls: Readonly<Record<Variant, Readonly<Record<string, Other>>>> = {
     ],
     "forbidden-causes": [
       "7.2",
-      "A plugin launched by an operator without the capability gets an empty 403, or another refusal.",
+      "A plugin launched by an operator without the capability gets an empty 403, or " +
+        "another refusal.",
       async (kit) => {
         const answer = await callLimited(kit);
         if (!isRefusal(answer))
@@ -499,7 +500,9 @@ async function learnBearerStatus(kit: Kit, variant: Variant): Promise<Verdict> {
   const others = foreign
     .map((answer) => `; bearer of another tenant: ${shownAnswer(answer)}`)
     .join("");
-  const statuses = `Unknown bearer: ${shownAnswer(unknown)}; missing bearer: ${shownAnswer(missing)}${others}.`;
+  const statuses =
+    `Unknown bearer: ${shownAnswer(unknown)}; missing bearer: ` +
+    `${shownAnswer(missing)}${others}.`;
   const observed = isSame ? statuses : `${statuses} They differ.`;
   const { status } = unknown;
   return learnt(observed, {

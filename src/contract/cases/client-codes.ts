@@ -120,7 +120,9 @@ const facts = defineCases("B", {
   "code-exchange-secret": {
     unknown: "code-exchange-secret",
     ...fact,
-    says: "The code exchange of a confidential client without client_secret shows whether it must carry one.",
+    says:
+      "The code exchange of a confidential client without client_secret shows whether it " +
+      "must carry one.",
     async run(kit) {
       const changes = withSecret(kit, undefined);
       const { accessToken } = await tryExchange(
@@ -135,7 +137,9 @@ const facts = defineCases("B", {
   "variant-b-code-rules.failure": {
     unknown: "variant-b-code-rules",
     ...fact,
-    says: "A right code exchange after one with a wrong verifier shows whether a failed attempt spends the code.",
+    says:
+      "A right code exchange after one with a wrong verifier shows whether a failed attempt " +
+      "spends the code.",
     costs: { requests: 3, logins: 2 },
     async run(kit) {
       const { right } = await exchangeTwice(kit);

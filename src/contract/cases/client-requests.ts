@@ -159,7 +159,9 @@ const facts = defineCases("B", {
     ...fact,
     unknown: "variant-b-errors",
     section: "7.3",
-    says: "The refusals of a made-up grant_type, of text/plain and of a wrong secret show status and body of an error.",
+    says:
+      "The refusals of a made-up grant_type, of text/plain and of a wrong secret show status " +
+      "and body of an error.",
     costs: { requests: 4 },
     async run(kit) {
       await kit.granted("B");
@@ -178,7 +180,9 @@ export const waitingClientRequestCases: readonly CaseDefinition[] = defineCases(
   "tokenLifetimeSeconds.b": {
     ...fact,
     section: "5.9, 8",
-    says: "expires_in, or else calls with a token of growing age, show how long an access token is accepted.",
+    says:
+      "expires_in, or else calls with a token of growing age, show how long an access token " +
+      "is accepted.",
     expected: "An hour by default.",
     costs: { requests: 13, seconds: 250_000 },
     async run(kit) {

@@ -307,7 +307,8 @@ const shownByLaunch: Readonly<
     ({ answer, sent }) => {
       const user = userOf(answer);
       const types = userMembers.map((name) => `${name}: ${typeOf(user[name])}`).join(", ");
-      const observed = `In revo.user ${types}; in host:auth-code tenantId: ${typeOf(sent.tenantId)}.`;
+      const observed =
+        `In revo.user ${types}; in host:auth-code tenantId: ` + `${typeOf(sent.tenantId)}.`;
       const type = typeOf(user.userId);
       return learnt(
         observed,

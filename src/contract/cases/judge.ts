@@ -22,7 +22,10 @@ export const malformedErrors = ["invalid_grant", "invalid_request"] as const;
 /** The answer of the emulator's table to a request that breaks the rule, in words. */
 export function expectedAnswer(rule: RuleId, errors: readonly string[] = errorsOf(rule)): string {
   const { status } = emulatorRules[rule].answer;
-  return `The request is refused with ${status}${errors.length > 0 ? ` ${errors.join(" or ")}` : ""}.`;
+  return (
+    "The request is refused with " +
+    `${status}${errors.length > 0 ? ` ${errors.join(" or ")}` : ""}.`
+  );
 }
 
 function errorsOf(rule: RuleId): readonly string[] {
@@ -157,6 +160,7 @@ export async function findLifetime(
     else fails = middle;
   }
   const seconds = plausible[works / 2];
-  const observed = `more than ${ages[works] ?? 0} s and at most ${ages[fails] ?? "any number of"} s`;
+  const observed =
+    `more than ${ages[works] ?? 0} s and at most ` + `${ages[fails] ?? "any number of"} s`;
   return { observed: seconds === undefined ? observed : `${seconds} s`, seconds };
 }

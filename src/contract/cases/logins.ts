@@ -145,7 +145,9 @@ const fact = { unknown: "authorization-endpoint", section: "4.2", expected: open
 const facts = defineCases("B", {
   "authorization-endpoint.parameters": {
     ...fact,
-    says: "A right authorization request shows whether the parameters of RFC 6749 and RFC 7636 suffice.",
+    says:
+      "A right authorization request shows whether the parameters of RFC 6749 and RFC " +
+      "7636 suffice.",
     needs,
     costs: { requests: 1 },
     run: async (kit) =>
@@ -166,7 +168,9 @@ const facts = defineCases("B", {
   "login.consent": {
     rule: "login.consent",
     section: "5.8 (RFC 6749 section 4.1.2.1)",
-    says: "A login that the person refuses ends at the redirect URI with an error and without a code.",
+    says:
+      "A login that the person refuses ends at the redirect URI with an error and " +
+      "without a code.",
     expected: "A callback with error and without code.",
     needs: [...needs, "denyLogin"],
     costs: { logins: 1 },

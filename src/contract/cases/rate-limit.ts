@@ -139,7 +139,8 @@ async function learnLimit(kit: Kit): Promise<Verdict> {
   throw new NotTried(
     latest === undefined
       ? `No 429 came within ${most} requests.`
-      : `429 came, but not twice after as many requests and in as many seconds, within ${most} requests.`,
+      : "429 came, but not twice after as many requests and in as many seconds, within " +
+          `${most} requests.`,
   );
 }
 
@@ -183,7 +184,9 @@ export const rateLimitCases: readonly CaseDefinition[] = defineCases("A", {
     ...known,
     rule: "rate-limit.sliding",
     section: "8",
-    says: "When the window's length has passed since the first of several requests, one slot is free, and only one.",
+    says:
+      "When the window's length has passed since the first of several requests, one slot is " +
+      "free, and only one.",
     expected: "One request is admitted, and the next is answered 429.",
     run: (kit) =>
       judgeLimit(kit, async (requests, windowSeconds) => {

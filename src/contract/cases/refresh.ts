@@ -161,7 +161,9 @@ const facts = defineCases("B", {
     async run(kit) {
       const { newest, call } = await reuseRefreshToken(kit);
       const reuseDetection = !isAccepted(newest) || !isAccepted(call);
-      const observed = `The reuse of a refresh token ${reuseDetection ? "revokes" : "does not revoke"} the login.`;
+      const observed =
+        "The reuse of a refresh token " +
+        `${reuseDetection ? "revokes" : "does not revoke"} the login.`;
       return learnt(observed, { refreshTokens: { reuseDetection } });
     },
   },

@@ -8,7 +8,8 @@ import { askServed, type Kit, shownAnswer } from "../kit.js";
 async function served(kit: Kit, variant: "A" | "B"): Promise<Verdict> {
   const { isServed, observed } = await askServed(kit, variant);
   return learnt(
-    `Variant ${variant} is ${isServed ? "served" : "not served, as far as its token endpoint shows"} (${observed}).`,
+    `Variant ${variant} is ` +
+      `${isServed ? "served" : "not served, as far as its token endpoint shows"} (${observed}).`,
     { variants: isServed ? [variant] : [] },
   );
 }
@@ -29,7 +30,9 @@ export const servedCases: readonly CaseDefinition[] = [
     },
     "token-response.a": {
       section: "2.3",
-      says: "A service plugin gets access_token, token_type Bearer, expires_in as an integer and revo.tenant, without revo.user.",
+      says:
+        "A service plugin gets access_token, token_type Bearer, expires_in as an integer and " +
+        "revo.tenant, without revo.user.",
       expected: "A success with the fields of section 2.3.",
       needs: ["tenantId", "plugin"],
       costs: { requests: 1, slots: 1 },

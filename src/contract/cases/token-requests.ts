@@ -191,7 +191,8 @@ export const tokenRequestCases: readonly CaseDefinition[] = [
         const [one, other] = [shownAnswer(plugin), shownAnswer(key)];
         const told = isSameAnswer(plugin, key)
           ? "A missing plugin cannot be told from a wrong key"
-          : `A missing plugin can be told from a wrong key by ${one === other ? "its headers or text" : `error: ${one}, ${other}`}`;
+          : "A missing plugin can be told from a wrong key by " +
+            `${one === other ? "its headers or text" : `error: ${one}, ${other}`}`;
         if (isOpaque) return holds(`Every refusal has the fixed text. ${told}.`);
         return breaks(`A refusal has another text or field, or the texts of two differ. ${told}.`);
       },
@@ -225,7 +226,9 @@ export const tokenRequestCases: readonly CaseDefinition[] = [
       unknown: "malformed-request-error",
       ...openIn("7.1"),
       ...ofRefusals,
-      says: "The error for a token request that lacks client_id is invalid_grant or invalid_request.",
+      says:
+        "The error for a token request that lacks client_id is invalid_grant or " +
+        "invalid_request.",
       async run(kit) {
         const answer = await withoutClientId.send(kit);
         const malformedError = oneOf(malformedErrors, answer);
@@ -277,7 +280,9 @@ export const tokenRequestCases: readonly CaseDefinition[] = [
     },
     "token-lifetime.a": {
       section: "2.3, 8",
-      says: "expires_in of Variant A is the lifetime of its tokens, 3600 in the reference response.",
+      says:
+        "expires_in of Variant A is the lifetime of its tokens, 3600 in the " +
+        "reference response.",
       expected: "A whole number of seconds.",
       ...ofControl,
       async run(kit) {

@@ -42,7 +42,9 @@ export function brokenRulesOf(
   const isLeft = (one: ContractResult) =>
     rulesOf(one).length === 0 || rulesOf(one).some((rule) => !off.has(rule));
   const others = broken.filter(isLeft).map(({ id }) => id);
-  const conflict = `The emulator cannot break these as the deployment does: ${[...new Set(others)].sort().join(", ")}.`;
+  const conflict =
+    "The emulator cannot break these as the deployment does: " +
+    `${[...new Set(others)].sort().join(", ")}.`;
   return {
     rules:
       off.size === 0 ? undefined : Object.fromEntries([...off].sort().map((rule) => [rule, false])),

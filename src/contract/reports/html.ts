@@ -95,7 +95,10 @@ function movedSection(movements: readonly Movement[]): string {
     ...moved.map((one) => {
       const kind = one.kind === "moved" ? "" : `, ${one.kind}`;
       const items = movementLines(one).map((line) => `<li>${text(line)}</li>`);
-      return `<p><code>${text(one.id)}</code> (Variant ${one.variant})${kind}</p>\n<ul>${items.join("")}</ul>`;
+      return (
+        `<p><code>${text(one.id)}</code> (Variant ` +
+        `${one.variant})${kind}</p>\n<ul>${items.join("")}</ul>`
+      );
     }),
     ...(apart === 0 ? [] : [`<p class="quiet">Tried in only one of the two runs: ${apart}.</p>`]),
   ];
@@ -126,7 +129,10 @@ function verdictOf(results: readonly ContractResult[]): readonly [verdict: strin
 
 function variantLine([variant, own]: OfVariant): string {
   const [verdict, mark] = verdictOf(own);
-  return `<p class="verdict"><a href="#variant-${variant}">Variant ${variant}</a> <span class="mark ${mark}">${verdict}</span> <span class="quiet">${countsText(own)}</span></p>`;
+  return (
+    `<p class="verdict"><a href="#variant-${variant}">Variant ${variant}</a> <span ` +
+    `class="mark ${mark}">${verdict}</span> <span class="quiet">${countsText(own)}</span></p>`
+  );
 }
 
 /** What breaks and what was learnt is shown. What holds, and what was not tried, is folded. */
@@ -140,7 +146,8 @@ function variantSection([variant, own]: OfVariant): string {
   });
   const groups = groupNotTried(own).map(
     ({ says, cases }) =>
-      `<p>${text(says)}</p>\n<ul>${cases.map((one) => `<li><code>${text(one.id)}</code> <span class="quiet">${text(one.says)}</span></li>`).join("\n")}</ul>`,
+      `<p>${text(says)}</p>\n<ul>` +
+      `${cases.map((one) => `<li><code>${text(one.id)}</code> <span class="quiet">${text(one.says)}</span></li>`).join("\n")}</ul>`,
   );
   if (groups.length > 0)
     parts.push(
@@ -191,7 +198,8 @@ function factList(facts: Readonly<Record<string, string | undefined>>): string {
 
 /** A hash instead of 'unsafe-inline'. A test holds it against the stylesheet. */
 const policy =
-  "default-src 'none'; style-src 'sha256-IO70Bij/bEQWQcuWwkh+/tfRVcjEFEyKDsktH6pU1OU='; img-src data:; base-uri 'none'; form-action 'none'";
+  "default-src 'none'; style-src 'sha256-IO70Bij/bEQWQcuWwkh+/tfRVcjEFEyKDsktH6pU1OU='; " +
+  "img-src data:; base-uri 'none'; form-action 'none'";
 
 const stylesheet = `
 :root {

@@ -39,7 +39,8 @@ export function junitReport(results: readonly ContractResult[], about: RunAbout)
     const cases = [...refused, ...ofVariant.map((one) => testCase(one, counted))];
     const name = `Variant ${variant} of ${about.baseUrl}`;
     return [
-      `  <testsuite name="${xml(name)}" ${counts(ofVariant)} timestamp="${new Date(about.startedAt).toISOString().slice(0, 19)}">`,
+      `  <testsuite name="${xml(name)}" ${counts(ofVariant)} ` +
+        `timestamp="${new Date(about.startedAt).toISOString().slice(0, 19)}">`,
       ...cases,
       "  </testsuite>",
     ];
@@ -72,7 +73,10 @@ function movedSuite(moved: readonly Movement[]): readonly string[] {
 function counts(results: readonly ContractResult[], moved = 0): string {
   const { breaks, "not tried": notTried } = countResults(results);
   const errors = refusedCredentials(results).length;
-  return `tests="${results.length + errors + moved}" failures="${breaks + moved}" errors="${errors}" skipped="${notTried}"`;
+  return (
+    `tests="${results.length + errors + moved}" failures="${breaks + moved}" ` +
+    `errors="${errors}" skipped="${notTried}"`
+  );
 }
 
 /** An exchange that several cases rely on counts for the first. */
@@ -84,7 +88,8 @@ function testCase(one: ContractResult, counted: Set<Exchange>): string {
   const seconds = own.reduce((sum, { milliseconds }) => sum + milliseconds, 0) / 1000;
   const [group = id] = id.split(".");
   const lines = [
-    `    <testcase classname="${xml(`${variant}.${group}`)}" name="${xml(`${id}: ${says}`)}" time="${seconds.toFixed(3)}">`,
+    `    <testcase classname="${xml(`${variant}.${group}`)}" name="${xml(`${id}: ${says}`)}" ` +
+      `time="${seconds.toFixed(3)}">`,
   ];
   if (result === "not tried") lines.push(`      <skipped message="${xml(observed)}"/>`);
   if (result === "breaks")
@@ -100,7 +105,10 @@ function testCase(one: ContractResult, counted: Set<Exchange>): string {
 }
 
 function exchangeLine({ note, method, url, status, body, milliseconds }: Exchange): string {
-  return `${method} ${url} (${note}): ${status === 0 ? "no answer" : status}, ${body}, ${milliseconds} ms`;
+  return (
+    `${method} ${url} (${note}): ${status === 0 ? "no answer" : status}, ${body}, ` +
+    `${milliseconds} ms`
+  );
 }
 
 /** Escapes markup, and replaces characters that XML 1.0 does not allow (section 2.2). */

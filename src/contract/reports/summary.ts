@@ -73,7 +73,9 @@ export function refusedCredentials(
     ([variant, refused]) =>
       groupNotTried(refused).map(({ says, cases: { length } }) => ({
         variant,
-        text: `${says} ${length} ${length === 1 ? "case" : "cases"} of Variant ${variant} could not be tried for it.`,
+        text:
+          `${says} ${length} ${length === 1 ? "case" : "cases"} of Variant ${variant} could ` +
+          "not be tried for it.",
       })),
   );
 }
@@ -82,7 +84,10 @@ export function refusedCredentials(
 export function summaryText(results: readonly ContractResult[], about: RunAbout): string {
   const { requests, seconds, moved } = about;
   const compared = moved === undefined ? "" : ` ${onlyMoved(moved).length} moved;`;
-  return `${countsText(results)};${compared} ${requests} ${requests === 1 ? "request" : "requests"}, ${seconds.toFixed(1)} s`;
+  return (
+    `${countsText(results)};${compared} ${requests} ` +
+    `${requests === 1 ? "request" : "requests"}, ${seconds.toFixed(1)} s`
+  );
 }
 
 export function countsText(results: readonly ContractResult[]): string {

@@ -129,7 +129,9 @@ async function answerPost(
     return render({ ...view, failed: { id, issues, typed: fields } }, page, 400);
   }
   view.query.set("saved", id);
-  const target = `${linkTo(view.deployment, ADMIN_PATH + page.path)}?${view.query}#${encodeURIComponent(id)}`;
+  const target =
+    `${linkTo(view.deployment, ADMIN_PATH + page.path)}?${view.query}#` +
+    `${encodeURIComponent(id)}`;
   return redirect(target);
 }
 

@@ -31,7 +31,10 @@ const kinds: readonly RecordKind[] = [
     path: "/plugins",
     title: "Plugins",
     one: "plugin",
-    note: "A change takes effect with the next request, also for tokens already issued. Fewer scopes or devices take effect after narrowingDelayMs. A plugin that is registered here gets a test key.",
+    note:
+      "A change takes effect with the next request, also for tokens already issued. " +
+      "Fewer scopes or devices take effect after narrowingDelayMs. " +
+      "A plugin that is registered here gets a test key.",
     unregistering:
       "Its tokens, launches and codes are refused for good, its token requests from now on.",
     identity: ["tenantId", "clientId"],
@@ -58,9 +61,13 @@ const kinds: readonly RecordKind[] = [
     path: "/clients",
     title: "API clients",
     one: "API client",
-    note: "A change takes effect with the next login. A client without a secret is public, and one without a tenant serves the people of every tenant.",
+    note:
+      "A change takes effect with the next login. " +
+      "A client without a secret is public, and one without a tenant serves the people of " +
+      "every tenant.",
     unregistering:
-      "All consent given to it and all its tokens are revoked for good, and logins in progress end.",
+      "All consent given to it and all its tokens are revoked for good, and logins in " +
+      "progress end.",
     identity: ["clientId"],
     fixed: [clientSecret, { name: "tenantId" }],
     changeable: [{ name: "redirectUris", kind: "list", required: true }, limitingScopes],
@@ -70,7 +77,9 @@ const kinds: readonly RecordKind[] = [
     path: "/operators",
     title: "Operators",
     one: "operator",
-    note: "Capabilities take effect with the next call: a token permits only what its person may do.",
+    note:
+      "Capabilities take effect with the next call: " +
+      "a token permits only what its person may do.",
     unregistering:
       "The person is signed out, and every token that acts for them is revoked for good.",
     identity: ["tenantId", "userId"],

@@ -186,6 +186,8 @@ export function checkResponses({ api: { operations }, respond }: RouteSettings):
   const unknown = Object.keys(respond).find((id) => !known.includes(id));
   if (unknown === undefined) return;
   const meant = mostAlike(unknown, known);
-  const issue = `respond.${unknown}: no operation of \`api\` has this operationId${meant ? `; use ${meant}` : ""}`;
+  const issue =
+    `respond.${unknown}: no operation of \`api\` has this ` +
+    `operationId${meant ? `; use ${meant}` : ""}`;
   throw issueError("option_invalid", issue);
 }

@@ -94,7 +94,9 @@ function hasNeededScope(route: ApiRoute): boolean {
 
 function scopeProblem({ input }: { readonly input?: unknown }): string {
   const { operationId, method, path } = input as ApiRoute;
-  const problem = `${operationId} (${method} ${path}) takes plugin tokens, so it needs a scope (section 5.6)`;
+  const problem =
+    `${operationId} (${method} ${path}) takes plugin tokens, so it needs a scope ` +
+    "(section 5.6)";
   return `${problem}. Add scope, for example "devices:read", or takesPluginTokens: false.`;
 }
 

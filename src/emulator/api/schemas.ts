@@ -65,7 +65,9 @@ export class Schemas {
     const place = keysOf(instanceLocation).map((key) => (isQuotable(key) ? key : "…"));
     const there = keysOf(instanceLocation).reduce<unknown>(memberOf, value);
     return {
-      expected: `${[name, ...place].join("/").slice(0, 200)} with ${rule.length > 300 ? `${rule.slice(0, 300)}…` : rule}`,
+      expected:
+        `${[name, ...place].join("/").slice(0, 200)} with ` +
+        `${rule.length > 300 ? `${rule.slice(0, 300)}…` : rule}`,
       actual: described(there),
     };
   }

@@ -63,7 +63,9 @@ export function createApp(settings: Settings, prefix: string): App {
   const known = operations.flatMap((one) =>
     one.endpoint === "api" ? `${one.method} ${one.path}` : [],
   );
-  const expected = `${known.slice(0, 5).join(", ")}${known.length > 5 ? ` and ${known.length - 5} more` : ""}`;
+  const expected =
+    `${known.slice(0, 5).join(", ")}` +
+    `${known.length > 5 ? ` and ${known.length - 5} more` : ""}`;
   const answerAt = async (
     path: string,
     exchange: Exchange,

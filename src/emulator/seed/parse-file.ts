@@ -28,7 +28,8 @@ export function parseFile<Content>(
 ): Content {
   if (text.length > mostCharacters)
     throw invalid([
-      `${name}:1: the file has more than ${mostCharacters} characters; pass large seeds to createEmulator`,
+      `${name}:1: the file has more than ${mostCharacters} characters; ` +
+        "pass large seeds to createEmulator",
     ]);
   const deepLine = lineOfTooDeep(text);
   if (deepLine !== undefined)

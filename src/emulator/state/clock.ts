@@ -145,7 +145,10 @@ export class EmulatorClock {
 }
 
 const notSlept = (timeoutMs: number) =>
-  `skipSleep: nothing waited on this clock within ${timeoutMs} ms. Pass it to the client as the option \`clock\`, start the call before and await it after skipSleep, and look into \`journal\` whether the call has ended already. The fault \`slow\` waits in real time, which skipSleep cannot skip.`;
+  `skipSleep: nothing waited on this clock within ${timeoutMs} ms. ` +
+  `Pass it to the client as the option \`clock\`, start the call before and await it after ` +
+  `skipSleep, and look into \`journal\` whether the call has ended already. ` +
+  `The fault \`slow\` waits in real time, which skipSleep cannot skip.`;
 
 /** Calls the option `now`. @throws EmulatorError `option_invalid` */
 function readBase(base: () => number): number {

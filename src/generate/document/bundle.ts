@@ -129,7 +129,10 @@ export async function bundleFiles(
       throw failure(reference, "reference_external", message);
     }
     if (/^[a-z][a-z0-9+.-]+:/i.test(target)) {
-      const message = `${holder[key]} is at another address, and nothing is fetched. Make one file of all, and pass that: npx @redocly/cli bundle ${path} --output bundled.yaml`;
+      const message =
+        `${holder[key]} is at another address, and nothing is fetched. ` +
+        "Make one file of all, and pass that: " +
+        `npx @redocly/cli bundle ${path} --output bundled.yaml`;
       throw failure(reference, "reference_external", message);
     }
     const wanted = resolve(dirname(from.path), decoded(target));
@@ -140,7 +143,9 @@ export async function bundleFiles(
       throw failure(reference, "reference_missing", `there is no file ${target}${hint}`);
     const below = relative(allowed, real);
     if (below.startsWith("..") || isAbsolute(below)) {
-      const message = `${target} is outside of ${folder ?? "the folder of the document"}. To allow it, name a folder that holds both: --refs <folder>, or the option refs`;
+      const message =
+        `${target} is outside of ${folder ?? "the folder of the document"}. ` +
+        "To allow it, name a folder that holds both: --refs <folder>, or the option refs";
       throw failure(reference, "reference_external", message);
     }
     const known = files.get(real);

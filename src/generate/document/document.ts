@@ -122,7 +122,9 @@ export function follow(document: Document, value: unknown, pointer: string): Pla
  */
 export function referenceTarget(document: Document, reference: string, pointer: string): string {
   if (!reference.startsWith("#/")) {
-    const message = `${reference} cannot be followed. A reference must start with #/, or in a document also with the path of a file`;
+    const message =
+      `${reference} cannot be followed. ` +
+      "A reference must start with #/, or in a document also with the path of a file";
     throw documentError(document, "reference_external", pointer, message);
   }
   const target = percentDecoded(reference.slice(1));

@@ -164,7 +164,9 @@ export function applyOverlays(overlays: readonly Overlay[], documents: readonly 
       });
       if (matched.length > 0) continue;
       const names = candidates.map(({ file }) => file).join(" and in ");
-      const message = `${action.target} matches nothing in ${names}${nearestName(action.target, candidates)}`;
+      const message =
+        `${action.target} matches nothing in ` +
+        `${names}${nearestName(action.target, candidates)}`;
       throw actionError(action, "overlay_unmatched", message);
     }
   }
@@ -197,7 +199,9 @@ function documentsFor(
   const extended = documents.filter(({ file }) => base === undefined || file === base);
   if (extended.length > 0) return extended;
   const names = documents.map(({ file }) => file).join(" and ");
-  const message = `\`extends\` names ${base}, but the documents are ${names}. Leave it out, or name a variant: \`x-variant: A\``;
+  const message =
+    `\`extends\` names ${base}, but the documents are ${names}. ` +
+    `Leave it out, or name a variant: \`x-variant: A\``;
   throw actionError({ overlay: overlay.source, pointer: "/extends" }, "overlay_unmatched", message);
 }
 

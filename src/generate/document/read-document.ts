@@ -192,7 +192,9 @@ function checkKeysOfPaths(document: Document): void {
     for (const [path, item] of entriesOf(map)) {
       const place = pointerTo(pointer, path);
       if (!isPath(path)) {
-        const message = `${JSON.stringify(path)} is not a path; write ${JSON.stringify(`/${path}`)}. A key of \`paths\` must start with "/" or "x-"`;
+        const message =
+          `${JSON.stringify(path)} is not a path; ` +
+          `write ${JSON.stringify(`/${path}`)}. A key of \`paths\` must start with "/" or "x-"`;
         refuseAt(document, "document_invalid", place, message, "key");
         continue;
       }
@@ -204,7 +206,9 @@ function checkKeysOfPaths(document: Document): void {
           warnAt(document, "part_ignored", pointerTo(place, key), message, "key");
           continue;
         }
-        const message = `${JSON.stringify(key)} is not a method. A key of a path must be one of ${PATH_ITEM_KEYS.join(", ")}, or start with "x-"`;
+        const message =
+          `${JSON.stringify(key)} is not a method. ` +
+          `A key of a path must be one of ${PATH_ITEM_KEYS.join(", ")}, or start with "x-"`;
         refuseAt(document, "document_invalid", pointerTo(place, key), message, "key");
       }
     }
@@ -234,7 +238,9 @@ function referenceChecker(document: Document): (value: JsonObject, place: () => 
       throw documentError(document, "reference_circular", place(), message);
     }
     if (open.size > MOST_STEPS) {
-      const message = `more than ${MOST_STEPS} schemas lead from one to the next by $ref, allOf, anyOf or oneOf`;
+      const message =
+        `more than ${MOST_STEPS} schemas lead from one to the next by $ref, allOf, ` +
+        "anyOf or oneOf";
       throw documentError(document, "document_too_large", place(), message);
     }
     open.add(value);
@@ -315,7 +321,9 @@ export function checkSwapped(documents: Readonly<Record<Variant, Document>>): vo
 
 function swapped(document: Document, path: string): GenerateError {
   const { variant } = document;
-  const message = `${path} is a path of Variant ${otherThan(variant)}, but this document was passed as that of Variant ${variant}. Are the two documents swapped?`;
+  const message =
+    `${path} is a path of Variant ${otherThan(variant)}, but this document was ` +
+    `passed as that of Variant ${variant}. Are the two documents swapped?`;
   return documentError(document, "document_swapped", pointerTo("/paths", path), message);
 }
 
@@ -330,7 +338,9 @@ function checkIgnored(document: Document): void {
     for (const [index, server] of listOf(servers).entries()) {
       const url = isObject(server) ? server.url : undefined;
       if (typeof url !== "string" || /^(?:\{[^{}]*\}|\/?)$/.test(url)) continue;
-      const message = `the server ${url} is ignored: calls go to the option baseUrl, which must hold what stands before the paths`;
+      const message =
+        `the server ${url} is ignored: calls go to the option baseUrl, which must ` +
+        "hold what stands before the paths";
       return warn(pointerTo(pointer, "servers", index), message);
     }
   };
@@ -358,7 +368,9 @@ function checkIgnored(document: Document): void {
       continue;
     const how =
       type === "apiKey" ? `apiKey in ${place} ${key}` : [type, http].filter(Boolean).join(" ");
-    const message = `the security scheme ${name} (${how}) is ignored: calls send the bearer. What else the service wants goes into the option headers of a call`;
+    const message =
+      `the security scheme ${name} (${how}) is ignored: calls send the bearer. ` +
+      "What else the service wants goes into the option headers of a call";
     warn(pointerTo("/components/securitySchemes", name), message);
   }
 }

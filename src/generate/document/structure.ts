@@ -120,7 +120,9 @@ function checkBeside(document: Document, value: object, pointer: string): void {
   const isUsed = (key: string) => /^(?:\$ref$|summary$|description$|x-)/.test(key);
   const ignored = Object.keys(value).filter((key) => !isUsed(key));
   if (ignored.length === 0) return;
-  const message = `what stands beside $ref is ignored: ${ignored.join(", ")}. Write it where the reference leads`;
+  const message =
+    `what stands beside $ref is ignored: ${ignored.join(", ")}. ` +
+    "Write it where the reference leads";
   warnAt(document, "part_ignored", pointer, message);
 }
 

@@ -244,7 +244,9 @@ function formOf(
   if (type !== "array") return {};
   const form = STYLES[String(collectionFormat)];
   if (form !== undefined) return form;
-  const message = `the collectionFormat ${JSON.stringify(collectionFormat)} has no counterpart in OpenAPI 3; use ${Object.keys(STYLES).join(", ")}`;
+  const message =
+    `the collectionFormat ${JSON.stringify(collectionFormat)} has no counterpart ` +
+    `in OpenAPI 3; use ${Object.keys(STYLES).join(", ")}`;
   refuseAt(document, "style_invalid", pointerTo(pointer, "collectionFormat"), message);
   return {};
 }

@@ -24,8 +24,8 @@ import { literal, propertyName } from "./source-text.js";
 
 /** What the lookup types name besides the types of the document. */
 export const CALL_TYPES = `/**
- * Options every call takes besides its parameters. The others of a RequestInit, such as \`cache\` and what a runtime adds to
- * its type, go to the fetch.
+ * Options every call takes besides its parameters. The others of a RequestInit, such as \`cache\` and
+ * what a runtime adds to its type, go to the fetch.
  */
 export interface CallOptions extends Omit<RequestInit, "method" | "headers" | "body" | "signal"> {
   readonly headers?: RequestInit["headers"] | Readonly<Record<string, HeaderValue>> | undefined;
@@ -36,8 +36,9 @@ export interface CallOptions extends Omit<RequestInit, "method" | "headers" | "b
   /** The time limit of each request of the call. Default: the option of the service. */
   readonly timeoutMs?: number | undefined;
   /**
-   * Whether the operation may be done twice without harm, so that the call may be sent again after a fault that leaves open
-   * whether it was processed: \`true\` for a POST with a key of its own, for example. Default: by the method.
+   * Whether the operation may be done twice without harm, so that the call may be sent again after a
+   * fault that leaves open whether it was processed: \`true\` for a POST with a key of its own, for
+   * example. Default: by the method.
    */
   readonly idempotent?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -46,7 +47,10 @@ export interface CallOptions extends Omit<RequestInit, "method" | "headers" | "b
   /** It changes the type of the data, so it is in a signature of its own. */
   readonly parseAs?: undefined;
   /** As in openapi-fetch: writes the whole query. */
-  readonly querySerializer?: ((query: Readonly<Record<string, unknown>>) => string) | QueryOptions | undefined;
+  readonly querySerializer?:
+    | ((query: Readonly<Record<string, unknown>>) => string)
+    | QueryOptions
+    | undefined;
   /** As in openapi-fetch: writes the body. */
   bodySerializer?(body: unknown, headers: Headers): unknown;
 }
@@ -56,7 +60,10 @@ export type HeaderValue = string | number | boolean | null | undefined;
 
 /** How arrays and objects are written in a query, as in openapi-fetch. */
 export interface QueryOptions {
-  readonly array?: { readonly style: "form" | "spaceDelimited" | "pipeDelimited"; readonly explode: boolean };
+  readonly array?: {
+    readonly style: "form" | "spaceDelimited" | "pipeDelimited";
+    readonly explode: boolean;
+  };
   readonly object?: { readonly style: "form" | "deepObject"; readonly explode: boolean };
   readonly allowReserved?: boolean;
 }
@@ -79,7 +86,9 @@ export interface ServerSentEvent {
 }
 
 /** The successes of an operation that documents none. */
-export type AnySuccess = Readonly<Record<200 | 201 | 202 | 203 | 204 | 205 | 206 | 207 | 208 | 226, unknown>>;
+export type AnySuccess = Readonly<
+  Record<200 | 201 | 202 | 203 | 204 | 205 | 206 | 207 | 208 | 226, unknown>
+>;
 `;
 
 /**
@@ -115,8 +124,10 @@ export function callTypes(
     return [
       ...(note === undefined ? [] : [`  /** ${note} */\n`]),
       `  ${propertyName(id)}: {\n`,
-      `    args: [init${initRequired(variant, operation) ? "" : "?"}: Inits${variant}[${literal(id)}]];\n`,
-      `    success: ${hasSuccess(responses) ? statusTable(responses, answer, isSuccess) : "AnySuccess"};\n`,
+      `    args: [init${initRequired(variant, operation) ? "" : "?"}: ` +
+        `Inits${variant}[${literal(id)}]];\n`,
+      "    success: " +
+        `${hasSuccess(responses) ? statusTable(responses, answer, isSuccess) : "AnySuccess"};\n`,
       `    failure: ${statusTable(responses, answer, (status) => !isSuccess(status))};\n`,
       `    other: ${otherStatusName(responses)};\n`,
       ...(otherBody ? [`    otherBody: ${answer(otherBody)};\n`] : []),
@@ -125,8 +136,10 @@ export function callTypes(
     ].join("");
   });
   return [
-    `/** Variant ${variant}: the options of each call. */\nexport interface Inits${variant} {\n${inits.join("")}}\n`,
-    `/** Variant ${variant}: arguments and answers of each call. */\nexport interface Operations${variant} {\n${calls.join("")}}\n`,
+    `/** Variant ${variant}: the options of each call. ` +
+      `*/\nexport interface Inits${variant} {\n${inits.join("")}}\n`,
+    `/** Variant ${variant}: arguments and answers of each call. ` +
+      `*/\nexport interface Operations${variant} {\n${calls.join("")}}\n`,
   ].join("\n");
 }
 
@@ -355,7 +368,9 @@ export function otherStatuses(lists: OperationLists): string {
     );
   }
   const all = REGISTERED_STATUSES.map((status) => `\n  | ${status}`).join("");
-  const httpStatus = `/** Every status of the IANA HTTP Status Code Registry. */\nexport type HttpStatus =${all};\n`;
+  const httpStatus =
+    "/** Every status of the IANA HTTP Status Code Registry. " +
+    `*/\nexport type HttpStatus =${all};\n`;
   return [httpStatus, ...declarations.values()].join("\n");
 }
 

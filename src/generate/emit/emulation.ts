@@ -164,7 +164,10 @@ function xmlOf(document: Document, source: unknown, given: string, value: unknow
     return { attribute: ` ${own.name ?? key}="${escaped(member)}"` };
   });
   const attributes = members.map(({ attribute = "" }) => attribute).join("");
-  return `<${name}${space}${attributes}>${members.map(({ element = "" }) => element).join("")}</${name}>`;
+  return (
+    `<${name}${space}${attributes}>${members.map(({ element = "" }) => element).join("")}</` +
+    `${name}>`
+  );
 }
 
 function escaped(value: unknown): string {
@@ -205,14 +208,18 @@ export function emitEmulation(
   );
   const requests = VARIANTS.map((variant) => {
     const { operations, schemas } = emulation[variant].requests;
-    return `  ${variant}: {\n    operations: ${jsonText(operations)},\n    schemas: ${jsonText(schemas)},\n  },\n`;
+    return (
+      `  ${variant}: {\n    operations: ${jsonText(operations)},\n    schemas: ` +
+      `${jsonText(schemas)},\n  },\n`
+    );
   });
   return [
     fileHeader(
       "What an emulator answers and reads, from the examples and the schemas of both documents.",
       VARIANTS.map((variant) => documents[variant]),
     ),
-    `export const emulation: Readonly<Record<"A" | "B", Readonly<Record<string, unknown>>>> = {\n${answers.join("")}};\n`,
+    `export const emulation: Readonly<Record<"A" | "B", Readonly<Record<string, unknown>>>> = ` +
+      `{\n${answers.join("")}};\n`,
     "/** Parameters and bodies by operationId, and the schemas to which they refer. */",
     `export const requests: Readonly<Record<"A" | "B", object>> = {\n${requests.join("")}};\n`,
   ].join("\n");

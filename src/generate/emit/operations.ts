@@ -49,20 +49,27 @@ export interface OperationEntry {
   readonly success: readonly number[];
   /** Documented statuses other than 2xx. */
   readonly failure: readonly number[];
-  /** Parameters that a caller must pass outside of the path, cookies, and those whose form is not the usual one. */
+  /**
+   * Parameters that a caller must pass outside of the path, cookies, and those whose form is not
+   * the usual one.
+   */
   readonly parameters?: readonly ParameterEntry[];
-  /** Media type of the request body, if there is one, unless the header content-type of a call names another. */
+  /**
+   * Media type of the request body, if there is one, unless the header content-type of a call names
+   * another.
+   */
   readonly contentType?: string;
   /**
-   * All documented media types of the body with the encoding of their members, where there are several or any. The
-   * key may be a range: a call must name the media type for one such as image/*.
+   * All documented media types of the body with the encoding of their members, where there are
+   * several or any. The key may be a range: a call must name the media type for one such as image/*.
    */
   readonly contents?: Readonly<Record<string, Readonly<Record<string, PropertyEncoding>>>>;
   /** The document requires a request body. */
   readonly bodyRequired?: true;
   /**
-   * Documented media types of an answer by status, range (4XX) or \`default\`. Left out where they add nothing: of a
-   * success that is empty or application/json, of any other that is empty, JSON, text or of any type.
+   * Documented media types of an answer by status, range (4XX) or \`default\`. Left out where they
+   * add nothing: of a success that is empty or application/json, of any other that is empty, JSON,
+   * text or of any type.
    */
   readonly answers?: Readonly<Record<string, readonly string[]>>;
   /** Sent without a bearer: \`security: []\` in the document. */
@@ -75,7 +82,10 @@ export interface OperationEntry {
   readonly takesPluginTokens?: false;
 }
 
-/** A parameter of a row. What is not named is the default of its place (OpenAPI 3.1.1, Parameter Object). */
+/**
+ * A parameter of a row. What is not named is the default of its place (OpenAPI 3.1.1, Parameter
+ * Object).
+ */
 export interface ParameterEntry {
   readonly in: "path" | "query" | "header" | "cookie";
   readonly name: string;
@@ -87,7 +97,7 @@ export interface ParameterEntry {
   readonly content?: string;
 }
 
-/** A member of a form. With \`style\` it is written like a query parameter, else by its media type. */
+/** A member of a form. With \`style\` it is written like a query parameter, else by media type. */
 export interface PropertyEncoding {
   readonly contentType?: string;
   readonly style?: string;
@@ -116,10 +126,14 @@ function bothTypes({ A, B }: OperationLists): string {
     const mark = initRequired("A", operation) || initRequired("B", other) ? "" : "?";
     const key = literal(operation.id);
     return [
-      `  ${propertyName(operation.id)}: { args: [init${mark}: InitsA[${key}] & InitsB[${key}]] };\n`,
+      `  ${propertyName(operation.id)}: { args: [init${mark}: ` +
+        `InitsA[${key}] & InitsB[${key}]] };\n`,
     ];
   });
-  return `/** What both variants accept: the operationIds that are in both documents. */\nexport interface OperationsBoth {\n${lines.join("")}}\n`;
+  return (
+    "/** What both variants accept: the operationIds that are in both documents. " +
+    `*/\nexport interface OperationsBoth {\n${lines.join("")}}\n`
+  );
 }
 
 function pathTypes(variant: Variant, operations: readonly Operation[]): string {
@@ -131,7 +145,10 @@ function pathTypes(variant: Variant, operations: readonly Operation[]): string {
       ? `  ${method}: Record<never, never>;\n`
       : `  ${method}: {\n${rows.join("")}  };\n`;
   });
-  return `/** Variant ${variant}: method, path, operationId. */\nexport interface Paths${variant} {\n${lines.join("")}}\n`;
+  return (
+    `/** Variant ${variant}: method, path, operationId. ` +
+    `*/\nexport interface Paths${variant} {\n${lines.join("")}}\n`
+  );
 }
 
 function tableType(lists: OperationLists): string {
@@ -142,7 +159,12 @@ function tableType(lists: OperationLists): string {
     );
     return `  readonly ${variant}: {\n${keys.join("")}  };\n`;
   });
-  return `/** The runtime table. \`types\` does not exist at run time; it carries the lookup types to \`connect({ api })\`. */\nexport interface OperationTable {\n${variants.join("")}  readonly types?: OperationTypes;\n}\n`;
+  return (
+    `/** The runtime table. \`types\` does not exist at run time; ` +
+    `it carries the lookup types to \`connect({ api })\`. ` +
+    `*/\nexport interface OperationTable {\n${variants.join("")}  readonly types?: ` +
+    `OperationTypes;\n}\n`
+  );
 }
 
 function table(variant: Variant, operations: readonly Operation[]): string {

@@ -36,13 +36,15 @@ export function emitSchemas(
   return [
     UNCHECKED +
       fileHeader("The schemas of both variants for zod. Each is built at its first use.", both),
-    `import { ${withDefinitions.length > 0 ? "jsonSchemas, " : ""}type LazySchema } from ${literal(checkerModule(out))};\n`,
+    `import { ${withDefinitions.length > 0 ? "jsonSchemas, " : ""}type LazySchema } from ` +
+      `${literal(checkerModule(out))};\n`,
     "export type { LazySchema };\n",
     "/** By operationId and status (`default` for every other status), and by component name. */",
     `export interface Schemas {\n${typeRows.join("")}}\n`,
     ...withDefinitions.map(
       ({ variant, definitions }) =>
-        `const schema${variant} = /* @__PURE__ */ jsonSchemas(${jsonText(Object.fromEntries(definitions))});\n`,
+        `const schema${variant} = /* @__PURE__ */ ` +
+        `jsonSchemas(${jsonText(Object.fromEntries(definitions))});\n`,
     ),
     `export const schemas: Schemas = {\n${valueRows.join("")}};\n`,
   ].join("\n");

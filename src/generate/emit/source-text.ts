@@ -34,7 +34,10 @@ export function prettyLiteral(value: unknown, indent = ""): string {
   if (Array.isArray(value)) {
     if (value.every((item) => typeof item !== "object"))
       return `[${value.map(literal).join(", ")}]`;
-    return `[\n${value.map((item) => `${inner}${prettyLiteral(item, inner)},\n`).join("")}${indent}]`;
+    return (
+      `[\n${value.map((item) => `${inner}${prettyLiteral(item, inner)},\n`).join("")}` +
+      `${indent}]`
+    );
   }
   if (typeof value !== "object" || value === null) return literal(value);
   const entries = Object.entries(value);

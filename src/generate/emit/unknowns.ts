@@ -60,7 +60,8 @@ function collect(document: Document, unknowns: Map<string, Unknown>): void {
     for (const [index, mark] of marks.entries()) {
       if (!isMark(mark)) {
         const needed =
-          "each item of `x-not-shown` must have the strings `id` (kebab-case), `section` and `says`, and may have the string `untilTold`";
+          "each item of `x-not-shown` must have the strings `id` (kebab-case), `section` and " +
+          "`says`, and may have the string `untilTold`";
         throw invalid(pointerTo(place, index), needed);
       }
       const { id, section, says, untilTold } = mark;

@@ -192,6 +192,9 @@ function checkCompiler(compiler: object): void {
     readonly version?: unknown;
   };
   if (typeof factory === "object") return;
-  const message = `openapi-typescript needs the compiler API, which typescript ${version ?? ""} does not have. Install TypeScript 5.9, and TypeScript 7 under another name beside it: ${INSTALL_BESIDE}. TypeScript 7 then runs as: node node_modules/typescript-7/bin/tsc`;
+  const message =
+    `openapi-typescript needs the compiler API, which typescript ${version ?? ""} ` +
+    "does not have. Install TypeScript 5.9, and TypeScript 7 under another name beside it: " +
+    `${INSTALL_BESIDE}. TypeScript 7 then runs as: node node_modules/typescript-7/bin/tsc`;
   throw new GenerateError("peer_unsuitable", message);
 }

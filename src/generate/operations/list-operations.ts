@@ -91,7 +91,9 @@ function readOperation(
   const described = readBody(document, source.requestBody, pointerTo(pointer, "requestBody"));
   const cannotSend = method === "GET" || method === "HEAD";
   if (described?.required && cannotSend) {
-    const message = `${method} ${path} requires a body, but fetch sends none with ${method}, so calls have none`;
+    const message =
+      `${method} ${path} requires a body, but fetch sends none with ${method}, so ` +
+      "calls have none";
     warnAt(document, "document_invalid", pointerTo(pointer, "requestBody"), message);
   }
   const body = cannotSend ? undefined : described;
@@ -117,7 +119,9 @@ function duplicateId(
   id: string,
   earlier: Operation,
 ): GenerateError {
-  const message = `${name} has the operationId ${JSON.stringify(id)} of ${earlier.method} ${earlier.path}. Name one of them otherwise`;
+  const message =
+    `${name} has the operationId ${JSON.stringify(id)} of ${earlier.method} ` +
+    `${earlier.path}. Name one of them otherwise`;
   const pointers = places.map((place) => pointerTo(place, "operationId"));
   const { root, origins } = document;
   const written = pointers.find((place) => origins.trace(root, place).action !== undefined);
@@ -138,7 +142,9 @@ function checkTemplate(
   const earlier = templates.get(template);
   if (earlier === undefined) templates.set(template, name);
   else {
-    const message = `${name} is the same path as ${earlier} with other names, so no server can tell them apart`;
+    const message =
+      `${name} is the same path as ${earlier} with other names, so no server can ` +
+      "tell them apart";
     warnAt(document, "document_invalid", pointer, message);
   }
 }
@@ -198,7 +204,9 @@ function fittedToPath(
   const missing = names.filter((name) => name !== "tenantId" && !described.includes(name));
   const unused = described.filter((name) => !names.includes(name));
   if (missing.length === 0 && unused.length === 0) return all;
-  const found = `${path} names ${names.join(", ") || "none"}, \`parameters\` describes ${described.join(", ") || "none"}`;
+  const found =
+    `${path} names ${names.join(", ") || "none"}, \`parameters\` ` +
+    `describes ${described.join(", ") || "none"}`;
   const message = `the path parameters should have the same names: ${found}. Those of the path are sent`;
   warnAt(document, "document_invalid", pointer, message);
   const listed = { in: "path", required: true, isListed: true } as const;
@@ -224,7 +232,9 @@ function scopeIn(document: Document, security: unknown, pointer: string): string
     .map(String);
   const scope = names.find((name) => /^[A-Za-z0-9._-]+:(read|write|execute)$/.test(name));
   if (document.variant === "B" || names.length === 0 || scope !== undefined) return scope;
-  const message = `${names[0]} is not a scope of the form area:read, area:write or area:execute, so an emulator requires none here`;
+  const message =
+    `${names[0]} is not a scope of the form area:read, area:write or area:execute, ` +
+    "so an emulator requires none here";
   warnAt(document, "scope_invalid", pointer, message);
   return undefined;
 }

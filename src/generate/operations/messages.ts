@@ -149,7 +149,9 @@ function styleOf(document: Document, source: JsonObject, place: Place, pointer: 
   const [usual = ""] = STYLES[place];
   const { style = usual, explode = style === "form", allowReserved } = source;
   if (typeof style !== "string" || !STYLES[place].includes(style)) {
-    const message = `the style ${JSON.stringify(style)} does not exist here; use ${STYLES[place].join(", ")}`;
+    const message =
+      `the style ${JSON.stringify(style)} does not exist here; ` +
+      `use ${STYLES[place].join(", ")}`;
     throw documentError(document, "style_invalid", pointerTo(pointer, "style"), message);
   }
   return {

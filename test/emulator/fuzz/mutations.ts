@@ -89,12 +89,15 @@ const oddValue: fc.Arbitrary<unknown> = fc.oneof(
 
 const METHODS = words("GET HEAD POST PUT PATCH DELETE OPTIONS QUERY BREW __proto__ get");
 const HEADERS = words(
-  "content-type authorization cookie x-form-token x-envelope host origin referer accept content-length forwarded " +
-    "content-encoding x-forwarded-host x-http-method-override sec-fetch-site range if-none-match __proto__",
+  "content-type authorization cookie x-form-token x-envelope host origin referer accept " +
+    "content-length forwarded " +
+    "content-encoding x-forwarded-host x-http-method-override sec-fetch-site range " +
+    "if-none-match __proto__",
 );
 const HEADER_VALUES = [
   ...words(
-    "application/json application/x-www-form-urlencoded text/plain gzip -1 99999999999999999999 null",
+    "application/json application/x-www-form-urlencoded text/plain gzip -1 " +
+      "99999999999999999999 null",
   ),
   ...[
     "application/x-www-form-urlencoded; charset=utf-16",

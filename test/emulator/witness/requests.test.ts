@@ -261,7 +261,9 @@ describe("a multipart body", () => {
     const edge = `--${quoted ?? plain}`;
     const head = 'Content-Disposition: form-data; name="title"';
     const body = Buffer.from(
-      `${edge}\r\n${head}\r\n\r\nroof\r\n${edge}\r\nContent-Disposition: form-data; name="place"\r\nContent-Type: application/json; charset=utf-8\r\n\r\n{"x":1}\r\n${edge}--\r\n`,
+      `${edge}\r\n${head}\r\n\r\nroof\r\n${edge}\r\nContent-Disposition: form-data; ` +
+        `name="place"\r\nContent-Type: application/json; ` +
+        `charset=utf-8\r\n\r\n{"x":1}\r\n${edge}--\r\n`,
     );
     const send = await reader(paths);
     const read = await send("/v1/own", { method: "POST", body, headers: { "content-type": type } });

@@ -17,12 +17,15 @@ const tenants = Array.from({ length: 12 }, (_, index) => `tenant-${index + 1}`);
 /** In place of an hour, so that tokens are renewed during the run. */
 const tokenSeconds = 10;
 const caption = [
-  `Only requests of machines count. Tokens live for ${tokenSeconds} s. In both runs replicas are killed at random. Without`,
-  "a store that loses their tokens. For about 2 s after Redis was down, each replica goes on alone.",
+  `Only requests of machines count. Tokens live for ${tokenSeconds} s. ` +
+    "In both runs replicas are killed at random. Without",
+  "a store that loses their tokens. For about 2 s after Redis was down, each replica " +
+    "goes on alone.",
 ];
 
 const description =
-  "Runs three replicas of a backend with Redis behind a proxy, kills them at random, and counts what people, machines " +
+  "Runs three replicas of a backend with Redis behind a proxy, kills them at random, and counts " +
+  "what people, machines " +
   "and the service saw. Exits with 1 if something happened that must not. Ctrl-C stops everything.";
 const { seconds, seed, svg, ...options } = new Command()
   .description(description)
