@@ -218,7 +218,7 @@ function oneChunk(main: string, others: readonly string[]): Plugin {
  */
 const lean: Plugin = {
   name: "lean",
-  setup({ onResolve, onLoad, initialOptions: { absWorkingDir: resolveDir = "." } }) {
+  setup({ onResolve, onLoad, resolve, initialOptions: { absWorkingDir: resolveDir = "." } }) {
     onResolve({ filter: /^undici$/ }, ({ path }) => ({ path, namespace: "lean" }));
     onLoad({ filter: /^/, namespace: "lean" }, () => ({
       contents: `export { default as EnvHttpProxyAgent } from "undici/lib/dispatcher/env-http-proxy-agent.js";
@@ -226,6 +226,10 @@ const lean: Plugin = {
         export const fetch = web.fetch;`,
       resolveDir,
     }));
+    // The parser without SIMD runs everywhere, so it is the only one.
+    onResolve({ filter: /llhttp_simd-wasm/ }, ({ path, resolveDir, kind }) =>
+      resolve(path.replace("_simd", ""), { resolveDir, kind }),
+    );
     onResolve({ filter: /^yaml$/ }, () => ({ path: "#yaml", external: true }));
     // esbuild does not see this `require`.
     onLoad({ filter: /seed[\\/]parse-file\.ts$/ }, ({ path }) => {

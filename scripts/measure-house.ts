@@ -28,7 +28,7 @@ interface Source {
 }
 
 /** What only the tools need. The rest of src/ is the client. */
-const TOOLS = /^src\/(?:emulator|contract|generate|cli|survey)\//;
+const TOOLS = /^src\/(?:emulator|contract|doctor|generate|cli|survey)\//;
 
 /**
  * `import … from "./x.js"`, `export … from "../x.js"` and `import("./x.js")`; type imports count
