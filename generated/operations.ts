@@ -10,8 +10,8 @@ import type * as A from "./variant-a.js";
 import type * as B from "./variant-b.js";
 
 /**
- * Options every call takes besides its parameters. The others of a RequestInit, such as `cache` and
- * what a runtime adds to its type, go to the fetch.
+ * Options every call takes besides its parameters. The others of a RequestInit, such as `cache`
+ * and what a runtime adds to its type, go to the fetch.
  */
 export interface CallOptions extends Omit<RequestInit, "method" | "headers" | "body" | "signal"> {
   readonly headers?: RequestInit["headers"] | Readonly<Record<string, HeaderValue>> | undefined;
@@ -22,9 +22,9 @@ export interface CallOptions extends Omit<RequestInit, "method" | "headers" | "b
   /** The time limit of each request of the call. Default: the option of the service. */
   readonly timeoutMs?: number | undefined;
   /**
-   * Whether the operation may be done twice without harm, so that the call may be sent again after a
-   * fault that leaves open whether it was processed: `true` for a POST with a key of its own, for
-   * example. Default: by the method.
+   * Whether the operation may be done twice without harm, so that the call may be sent again after
+   * a fault that leaves open whether it was processed: `true` for a POST with a key of its own,
+   * for example. Default: by the method.
    */
   readonly idempotent?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -97,7 +97,8 @@ export interface OperationEntry {
   readonly contentType?: string;
   /**
    * All documented media types of the body with the encoding of their members, where there are
-   * several or any. The key may be a range: a call must name the media type for one such as image/*.
+   * several or any. The key may be a range: a call must name the media type for one such as
+   * image/*.
    */
   readonly contents?: Readonly<Record<string, Readonly<Record<string, PropertyEncoding>>>>;
   /** The document requires a request body. */

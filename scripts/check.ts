@@ -11,6 +11,7 @@ const CHECKS = [
   "check:generated",
   "check:published",
   "check:layers",
+  "check:house",
   "check:patterns",
   "check:workflows",
   "check:bundles",

@@ -130,12 +130,49 @@ function print(rows: readonly Measured[]): void {
   }
 }
 
+/**
+ * What exceeds the figures that src/budgets.md holds for the client, the tools and the tests, and
+ * comments of more than 100 characters, which the formatter leaves as they are.
+ */
+export function overBudget(root: string): readonly string[] {
+  const page = readFileSync(join(root, "src/budgets.md"), "utf8");
+  const rows = measureHouse(root);
+  const held = { client: "tokens", tools: "tokens", test: "lines" } as const;
+  const exceeded = Object.entries(held).flatMap(([name, unit]) => {
+    const row = new RegExp(`^\\| (?:the )?${name}s?\\b.*\\| ([\\d,]+) ${unit} \\|$`, "m").exec(
+      page,
+    );
+    if (row === null) return `src/budgets.md holds no figure for ${name}`;
+    const most = Number(row[1]?.replaceAll(",", ""));
+    const is = rows.find((one) => one.name === name)?.[unit] ?? 0;
+    return is > most ? `${name} has ${is} ${unit}, ${most} are allowed: take something away` : [];
+  });
+  const long = ["src", "test", "scripts"].flatMap((folder) =>
+    sources(root, folder).flatMap(({ path }) =>
+      readFileSync(join(root, path), "utf8")
+        .split("\n")
+        .flatMap((line, index) =>
+          line.length > 100 && /^\s*(?:\/\/|\/?\*)/.test(line)
+            ? `${path}:${index + 1} is a comment of ${line.length} characters, 100 are allowed`
+            : [],
+        ),
+    ),
+  );
+  return [...exceeded, ...long];
+}
+
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
   const { values, positionals } = parseArgs({
-    options: { json: { type: "boolean", default: false } },
+    options: { json: { type: "boolean", default: false }, check: { type: "boolean" } },
     allowPositionals: true,
   });
-  const rows = measureHouse(positionals[0] ?? process.cwd());
-  if (values.json) console.log(JSON.stringify(rows, null, 2));
+  const root = positionals[0] ?? process.cwd();
+  const rows = measureHouse(root);
+  if (values.check) {
+    const findings = overBudget(root);
+    for (const finding of findings) console.error(finding);
+    if (findings.length > 0) process.exitCode = 1;
+    else console.log("house: within its budgets");
+  } else if (values.json) console.log(JSON.stringify(rows, null, 2));
   else print(rows);
 }

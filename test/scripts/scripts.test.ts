@@ -6,7 +6,7 @@ import { delimiter, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { chooseChecks } from "../../scripts/check.js";
 import { type Bundle, checkBundles } from "../../scripts/check-bundles.js";
-import { measureHouse } from "../../scripts/measure-house.js";
+import { measureHouse, overBudget } from "../../scripts/measure-house.js";
 import { plant, type Tree } from "./planted-tree.js";
 
 describe("check:bundles", () => {
@@ -193,6 +193,25 @@ exit 0
       expect(status).toBe(last.endsWith(" 0 failed") ? 0 : 1);
     },
   );
+});
+
+test("check:house reports what exceeds a held figure, and comments that are too long", () => {
+  const page = (client: string) =>
+    `| the client (src) | 1 tokens | ${client} |\n| the tools | 1 tokens | 0 tokens |\n` +
+    "| tests | 1 lines | 1 lines |\n";
+  const module = { "src/index.ts": `// ${"a".repeat(98)}\nexport const a = 1;\n` };
+  const root = plant({ ...module, "src/budgets.md": page("6 tokens"), "test/a.ts": "\n" });
+  expect(overBudget(root)).toEqual([
+    "src/index.ts:1 is a comment of 101 characters, 100 are allowed",
+  ]);
+  writeFileSync(join(root, "src/budgets.md"), page("5 tokens"));
+  writeFileSync(join(root, "test/a.ts"), "\n\n");
+  expect(overBudget(root).slice(0, 2)).toEqual([
+    "client has 6 tokens, 5 are allowed: take something away",
+    "test has 2 lines, 1 are allowed: take something away",
+  ]);
+  writeFileSync(join(root, "src/budgets.md"), "");
+  expect(overBudget(root)[0]).toBe("src/budgets.md holds no figure for client");
 });
 
 test("measure:house counts files, tokens, lines and relative imports by part and folder", () => {

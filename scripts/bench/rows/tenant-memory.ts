@@ -92,7 +92,7 @@ const PROGRAM = `
   const bytesWithService = ((await heapUsed()) - before) / tenants;
   release();
   const bytes = ((await heapUsed()) - before) / tenants;
-  // This keeps everything in use until here, and proves that the connector has not forgotten the tenant.
+  // Everything is in use until here, and the connector has not forgotten the tenant.
   if (!(side in peers)) await open("tenant-0");
   release();
   if (issued !== 1_000 + Number(tenants)) throw new Error("the connector has forgotten a tenant");

@@ -24,8 +24,8 @@ import { literal, propertyName } from "./source-text.js";
 
 /** What the lookup types name besides the types of the document. */
 export const CALL_TYPES = `/**
- * Options every call takes besides its parameters. The others of a RequestInit, such as \`cache\` and
- * what a runtime adds to its type, go to the fetch.
+ * Options every call takes besides its parameters. The others of a RequestInit, such as \`cache\`
+ * and what a runtime adds to its type, go to the fetch.
  */
 export interface CallOptions extends Omit<RequestInit, "method" | "headers" | "body" | "signal"> {
   readonly headers?: RequestInit["headers"] | Readonly<Record<string, HeaderValue>> | undefined;
@@ -36,9 +36,9 @@ export interface CallOptions extends Omit<RequestInit, "method" | "headers" | "b
   /** The time limit of each request of the call. Default: the option of the service. */
   readonly timeoutMs?: number | undefined;
   /**
-   * Whether the operation may be done twice without harm, so that the call may be sent again after a
-   * fault that leaves open whether it was processed: \`true\` for a POST with a key of its own, for
-   * example. Default: by the method.
+   * Whether the operation may be done twice without harm, so that the call may be sent again after
+   * a fault that leaves open whether it was processed: \`true\` for a POST with a key of its own,
+   * for example. Default: by the method.
    */
   readonly idempotent?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;

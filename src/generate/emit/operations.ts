@@ -61,7 +61,8 @@ export interface OperationEntry {
   readonly contentType?: string;
   /**
    * All documented media types of the body with the encoding of their members, where there are
-   * several or any. The key may be a range: a call must name the media type for one such as image/*.
+   * several or any. The key may be a range: a call must name the media type for one such as
+   * image/*.
    */
   readonly contents?: Readonly<Record<string, Readonly<Record<string, PropertyEncoding>>>>;
   /** The document requires a request body. */
