@@ -2,12 +2,18 @@
  * The options of a client: their types, their names and their checks. They are resolved once, into
  * one frozen value that everything else takes.
  */
-import type { CallOptions as GeneratedOptions } from "../generated/operations.js";
-import { type Emit, type OnEvent, requestIds } from "./auth/auth.js";
+import { type CallOptions as GeneratedOptions, operations } from "../generated/operations.js";
+import type { Emit, OnEvent } from "./auth/auth.js";
 import type { TokenStore } from "./auth/shared/token-store.js";
 import { type ClockOptions, type ResolvedClock, resolveClock } from "./clock.js";
 import type { Variant } from "./errors.js";
-import { defaultFetch, type Fetch, type Intercept, sendingOnce } from "./http/exchange.js";
+import {
+  defaultFetch,
+  type Fetch,
+  type Intercept,
+  recordOf,
+  sendingOnce,
+} from "./http/exchange.js";
 import type { NamesOf } from "./option-names.js";
 import {
   headerRecord,
@@ -198,6 +204,31 @@ export function resolveClientOptions(options: AuthOptions & CallOptions): Client
   return Object.freeze({ ...resolveAuthOptions(options), ...resolveCallOptions(options) });
 }
 
+/** The options of services of both variants, checked. */
+export interface ServiceOptions extends ClientOptions {
+  readonly operations: Readonly<Record<Variant, object>>;
+}
+
+/** @throws ConfigurationError `option_invalid` */
+export function resolveServiceOptions(
+  options: AuthOptions &
+    CallOptions & { readonly api?: { readonly operations: object } | undefined },
+): ServiceOptions {
+  const { api, validate } = options;
+  const table = api === undefined ? operations : (api?.operations as Partial<typeof operations>);
+  const [A, B] = [recordOf(table?.A), recordOf(table?.B)];
+  if (A === undefined || B === undefined)
+    throw invalidOption("api", "must be the operations.ts module written by `bivariant generate`");
+  const resolved = resolveClientOptions(options);
+  const { schemas } = validate ?? {};
+  const lacking = (entries: object, known: { readonly operations: object }) =>
+    Object.keys(entries).find((id) => !Object.hasOwn(known.operations, id));
+  const unchecked = api && schemas && (lacking(A, schemas.A) ?? lacking(B, schemas.B));
+  if (unchecked === undefined) return Object.freeze({ ...resolved, operations: { A, B } });
+  const problem = `has no schemas for \`api\`, such as that of ${unchecked}`;
+  throw invalidOption("validate", problem, 'Pass its schemas.ts: validator("strict", schemas).');
+}
+
 /** @throws ConfigurationError `option_invalid` */
 export function resolveAuthOptions(options: AuthOptions): ResolvedAuthOptions {
   requireTypes(options, "function", ["onEvent", "waitUntil"]);
@@ -221,6 +252,19 @@ export function resolveAuthOptions(options: AuthOptions): ResolvedAuthOptions {
     },
     shareInFlight,
   });
+}
+
+/**
+ * Ids are a prefix and a counter. The prefix is drawn late: workers forbid random values while a
+ * module is loaded.
+ */
+function requestIds(): () => string {
+  let prefix: string | undefined;
+  let count = 0;
+  return () => {
+    prefix ??= crypto.randomUUID().slice(-12);
+    return `${prefix}-${++count}`;
+  };
 }
 
 /** @throws ConfigurationError `option_invalid` */

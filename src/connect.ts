@@ -8,7 +8,6 @@ import { driverOf, type MachineCredential } from "./auth/credentials/credential.
 import type { TokenLifecycle } from "./auth/lifecycle/token-lifecycle.js";
 import { type MachineTokensContext, machineTokens } from "./auth/machine-tokens.js";
 import { TokenEndpointState } from "./auth/request/rate-limit-gate.js";
-import { isUnknownPath } from "./auth/request/token-request.js";
 import { RecentlyUsed } from "./auth/shared/recently-used.js";
 import { SharedState } from "./auth/shared/shared-state.js";
 import type { DetectionContext } from "./choose-variant.js";
@@ -16,9 +15,8 @@ import type { LookupTypes } from "./client/outcome.js";
 import {
   type AuthOptions,
   authNames,
-  type ClientOptions,
   requestNames,
-  resolveClientOptions,
+  resolveServiceOptions,
   type TargetOptions,
 } from "./client-options.js";
 import {
@@ -28,7 +26,7 @@ import {
   UnexpectedResponseError,
   type Variant,
 } from "./errors.js";
-import { untilAborted } from "./http/exchange.js";
+import { isUnknownPath, untilAborted } from "./http/exchange.js";
 import { ifPossible, lazy } from "./http/lazy.js";
 import { type NamesOf, namesElsewhere } from "./option-names.js";
 import { invalidOption, requireOptions, requireSignal, requireWhole } from "./options.js";
@@ -150,11 +148,9 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
  * Connects to many tenants with one set of credentials. Holds their tokens, gates and detections.
  */
 class TenantConnector<T extends LookupTypes> {
-  readonly #credentials: readonly MachineCredential[];
   /** The credential, if there is one only. Then nothing is chosen. */
   readonly #only: MachineCredential | undefined;
-  readonly #options: ClientOptions;
-  readonly #shared: SharedState;
+  readonly #context: Omit<DetectionContext, "target">;
   readonly #serviceOf: (auth: Auth, detection?: Detection) => Service<T>;
   /**
    * A dropped entry is made again. At worst this costs one more token request, or replaces a gate
@@ -164,24 +160,20 @@ class TenantConnector<T extends LookupTypes> {
   readonly #auths: RecentlyUsed<TokenLifecycle>;
   /** The credentials whose settings were checked. Those of a function differ with the tenant. */
   readonly #checked = new Set<MachineCredential>();
-  readonly #detections: Omit<DetectionContext, "target">;
 
   /** The names of the options were checked, and so are those of the argument of `connect`. */
-  constructor(options: ConnectorOptions<T>) {
-    const maxTenants = requireWhole("maxTenants", options.maxTenants, usualMaxTenants, 1);
-    const credentials = checkCredentials(options.credentials, options.variant);
-    const resolved = resolveClientOptions(options);
-    this.#credentials = credentials;
+  constructor(given: ConnectorOptions<T>) {
+    const maxTenants = requireWhole("maxTenants", given.maxTenants, usualMaxTenants, 1);
+    const credentials = checkCredentials(given.credentials, given.variant);
+    const options = resolveServiceOptions(given);
     this.#only = credentials.length === 1 ? credentials[0] : undefined;
-    this.#options = resolved;
-    this.#shared = new SharedState(resolved);
-    this.#serviceOf = serviceMaker(options.api, resolved);
+    this.#serviceOf = serviceMaker(options);
     this.#states = new RecentlyUsed(maxTenants, ({ gate }) => gate.isOpen);
     this.#auths = new RecentlyUsed(maxTenants, (auth) => !auth.isRenewing);
-    this.#detections = {
+    this.#context = {
       credentials,
-      options: resolved,
-      shared: this.#shared,
+      options,
+      shared: new SharedState(options),
       verdicts: new RecentlyUsed(maxTenants),
       inFlight: new Map(),
       stateOf: (variant, target) => this.#stateOf(variant, target),
@@ -189,10 +181,10 @@ class TenantConnector<T extends LookupTypes> {
     };
   }
 
-  async connect({ baseUrl, tenantId, signal: given }: ConnectTarget): Promise<Service<T>> {
+  async connect({ signal: given, ...wanted }: ConnectTarget): Promise<Service<T>> {
     const signal = requireSignal(given);
     const variant = this.#only?.variant;
-    const target = parseTarget({ baseUrl, tenantId }, this.#options, variant);
+    const target = parseTarget(wanted, this.#context.options, variant);
     return this.#connectTo(target, signal).catch((error) => {
       throw locate(error, { ...target, variant });
     });
@@ -201,15 +193,12 @@ class TenantConnector<T extends LookupTypes> {
   async #connectTo(target: Target, signal: AbortSignal | undefined): Promise<Service<T>> {
     if (signal?.aborted) throw signal.reason;
     const only = this.#only;
-    const first = this.#credentials.filter((one) => only || !driverOf(one).callsFunction);
+    const first = this.#context.credentials.filter((one) => only || !driverOf(one).callsFunction);
     await untilAborted(Promise.all(first.map((one) => this.#prepare(one, target))), signal);
     if (only !== undefined) return this.#serviceOf(this.#authOf(only, target, false));
     // An abort must end the wait for the module too.
     const { chooseCredential } = await untilAborted(choice(), signal);
-    const { credential, detection } = await chooseCredential(
-      { target, ...this.#detections },
-      signal,
-    );
+    const { credential, detection } = await chooseCredential({ target, ...this.#context }, signal);
     return this.#serviceOf(this.#authOf(credential, target, detection !== undefined), detection);
   }
 
@@ -223,46 +212,43 @@ class TenantConnector<T extends LookupTypes> {
     const { variant } = credential;
     const isLive =
       this.#checked.has(credential) || this.#auths.peek(nameOf(variant, target))?.isLive;
-    if (!isLive) await prepare(target, this.#options);
+    if (!isLive) await prepare(target, this.#context.options);
     if (!callsFunction) this.#checked.add(credential);
   }
 
   #stateOf(variant: Variant, target: Target, name = nameOf(variant, target)): TokenEndpointState {
-    return this.#states.get(name, () => new TokenEndpointState(variant, target, this.#options));
+    const { options } = this.#context;
+    return this.#states.get(name, () => new TokenEndpointState(variant, target, options));
   }
 
   #authOf(credential: MachineCredential, target: Target, isDetected: boolean): TokenLifecycle {
     const { variant } = credential;
+    const { shared, options } = this.#context;
     const name = nameOf(variant, target);
-    return this.#auths.get(name, () => {
-      const state = this.#stateOf(variant, target, name);
-      const driver = driverOf(credential);
-      const [shared, options, explain] = [this.#shared, this.#options, this.#explain];
-      return machineTokens({
+    return this.#auths.get(name, () =>
+      machineTokens({
         variant,
         target,
-        driver,
-        state,
+        driver: driverOf(credential),
+        state: this.#stateOf(variant, target, name),
         shared,
         options,
-        explain,
+        explain: this.#explain,
         isDetected,
-      });
-    });
+      }),
+    );
   }
 
   /** One function for all tenants, because what a tenant holds is held a hundred thousand times. */
   readonly #explain: NonNullable<MachineTokensContext["explain"]> = async (
     error,
     renewal,
-    { variant, target, isDetected },
+    { variant, target, isDetected = false },
   ) => {
     if (!isWrongEndpoint(error)) return error;
     const explained = await ifPossible(choice);
-    const context = { target, ...this.#detections };
-    return (
-      explained?.explainByDetection(error, variant, isDetected === true, context, renewal) ?? error
-    );
+    const context = { target, ...this.#context };
+    return explained?.explainByDetection(error, variant, isDetected, context, renewal) ?? error;
   };
 }
 

@@ -174,6 +174,15 @@ export function requireCodeVerifier(verifier: unknown): string {
   );
 }
 
+/**
+ * Whether a value can be written as text. NaN and Infinity have no form that a reader of numbers
+ * knows.
+ */
+export function isText(value: unknown): value is string | number | boolean | bigint {
+  const type = typeof value;
+  return type === "string" || type === "boolean" || type === "bigint" || Number.isFinite(value);
+}
+
 /** The name of a header or a method (RFC 9110 section 5.6.2). */
 export const httpToken: RegExp = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
 /**

@@ -1,14 +1,8 @@
 /** Makes services: typed calls through an Auth, by operationId or by path. */
-import { type OperationTypes, operations } from "../generated/operations.js";
+import type { OperationTypes } from "../generated/operations.js";
 import { type Auth, callSupport, emitter, type InheritedOptions } from "./auth/auth.js";
 import type { CallMemory } from "./client/bearer-fetch.js";
-import {
-  type Api,
-  type Caller,
-  type CallerContext,
-  createCaller,
-  OperationIndex,
-} from "./client/caller.js";
+import { type Api, type CallerContext, callOperation, OperationIndex } from "./client/caller.js";
 import type { CallInit } from "./client/init.js";
 import type {
   CallArgs,
@@ -20,15 +14,16 @@ import type {
   ParseAs,
   ParsedInit,
 } from "./client/outcome.js";
-import { createServiceFetch, type ServiceFetch } from "./client/service-fetch.js";
+import { type ServiceFetch, serviceFetch } from "./client/service-fetch.js";
 import {
   type CallOptions,
   type ClientOptions,
   callNames,
   resolveClientOptions,
+  resolveServiceOptions,
+  type ServiceOptions,
 } from "./client-options.js";
 import type { Detection, Variant } from "./errors.js";
-import { recordOf } from "./http/exchange.js";
 import type { NamesOf } from "./option-names.js";
 import { invalidOption, requireOptions, settingNames, withoutUndefined } from "./options.js";
 
@@ -147,8 +142,10 @@ export function createService<V extends Variant = Variant, T extends LookupTypes
 ): V extends Variant ? ServiceOf<V, T> : never {
   requireAuth(auth);
   requireOptions("createService", options, createServiceNames);
-  const service = serviceMaker(options.api, resolveFor(auth, options))(auth, options.detection);
-  return service as V extends Variant ? ServiceOf<V, T> : never;
+  const resolved = resolveServiceOptions(withInherited(auth, options));
+  return serviceMaker<T>(resolved)(auth, options.detection) as V extends Variant
+    ? ServiceOf<V, T>
+    : never;
 }
 
 /**
@@ -171,44 +168,33 @@ function requireAuth(auth: Auth): void {
 }
 
 /**
- * Checks the options once, because a connector may make thousands of services, and a backend one
- * per request.
+ * Makes what services share once, because a connector may make thousands of them, and a backend
+ * one per request.
  */
 export function serviceMaker<T extends LookupTypes>(
-  api: CreateServiceOptions<T>["api"],
-  options: ClientOptions,
+  options: ServiceOptions,
 ): (auth: Auth, detection?: Detection) => Service<T> {
-  const table = api === undefined ? operations : api?.operations;
-  if (recordOf(table?.A) === undefined || recordOf(table?.B) === undefined)
-    throw invalidOption("api", "must be the operations.ts module written by `bivariant generate`");
-  const { A, B } = options.validate?.schemas ?? {};
-  const lacking = (entries: object, schemas?: { readonly operations: object }) =>
-    schemas && Object.keys(entries).find((id) => !Object.hasOwn(schemas.operations, id));
-  const unchecked = api && (lacking(table.A, A) ?? lacking(table.B, B));
-  if (unchecked !== undefined) {
-    const problem = `has no schemas for \`api\`, such as that of ${unchecked}`;
-    throw invalidOption("validate", problem, 'Pass its schemas.ts: validator("strict", schemas).');
-  }
+  const { A, B } = options.operations;
   const shared = contextOf(options);
-  const callersOf = (variant: Variant) => {
-    const context = { ...shared, operations: new OperationIndex(table[variant], variant) };
-    return { ...context, call: createCaller(context), fetch: createServiceFetch(context) };
+  const contexts = {
+    A: { ...shared, operations: new OperationIndex(A, "A") },
+    B: { ...shared, operations: new OperationIndex(B, "B") },
   };
-  const callers = { A: callersOf("A"), B: callersOf("B") };
   return (auth, detection) => {
     const { variant, baseUrl, tenantId } = auth;
-    const own = callers[variant];
-    const call = (operationId: string, init?: CallInit) => own.call(auth, operationId, init);
-    return Object.freeze({
+    const context = contexts[variant];
+    const service: unknown = Object.freeze({
       variant,
       baseUrl,
       tenantId,
       auth,
-      call: call as unknown as Call<T>,
-      paths: new PathMethods(auth, own),
-      fetch: (input: string | URL, init?: RequestInit) => own.fetch(auth, input, init),
+      call: (operationId: string, init?: CallInit) =>
+        callOperation(context, auth, operationId, init),
+      paths: new PathMethods(auth, context),
+      fetch: (...args: Parameters<ServiceFetch>) => serviceFetch(context, auth, ...args),
       ...(detection === undefined ? {} : { detection }),
-    }) as unknown as Service<T>;
+    });
+    return service as Service<T>;
   };
 }
 
@@ -221,14 +207,10 @@ export function createVariantClient<X extends Variant>(
 ): PathClient<OperationTypes, X> {
   if (auth?.variant !== variant)
     throw invalidOption("auth", `must be an Auth of Variant ${variant}`);
-  const resolved = resolveFor(
-    auth,
-    requireOptions(`createVariant${variant}Client`, options, clientNames),
-  );
+  requireOptions(`createVariant${variant}Client`, options, clientNames);
+  const context = contextOf(resolveClientOptions(withInherited(auth, options)));
   const operations = new OperationIndex(entries, variant);
-  const context = contextOf(resolved);
-  const call = createCaller({ ...context, operations });
-  const paths: unknown = new PathMethods(auth, { operations, call });
+  const paths: unknown = new PathMethods(auth, { ...context, operations });
   return paths as PathClient<OperationTypes, X>;
 }
 
@@ -239,21 +221,21 @@ export function createVariantClient<X extends Variant>(
 function contextOf(options: ClientOptions) {
   const memories = new WeakMap<Auth, CallMemory>();
   const memoryOf = (auth: Auth): CallMemory => {
-    const known = memories.get(auth);
-    if (known !== undefined) return known;
-    const memory: CallMemory = { worked: new Map(), limited: new Map(), missing: new Set() };
+    const memory = memories.get(auth) ?? {
+      worked: new Map(),
+      limited: new Map(),
+      missing: new Set(),
+    };
     memories.set(auth, memory);
     return memory;
   };
   return { options, begin: (auth: Auth) => emitter(auth, options)(), memoryOf };
 }
 
-/** Checks the options. One that was not passed is that of the Auth. */
-function resolveFor(auth: Auth, options: VariantClientOptions): ClientOptions {
-  return resolveClientOptions({ ...auth[callSupport]?.inherited, ...withoutUndefined(options) });
+/** An option that was not passed is that of the Auth. */
+function withInherited<O extends VariantClientOptions>(auth: Auth, options: O): O {
+  return { ...auth[callSupport]?.inherited, ...withoutUndefined(options) };
 }
-
-type PathCallers = Pick<CallerContext, "operations"> & { readonly call: Caller };
 
 /**
  * A program may hold many instances, so these have no functions of their own. A method is made when
@@ -264,19 +246,20 @@ type PathCallers = Pick<CallerContext, "operations"> & { readonly call: Caller }
 const PathMethods = /* @__PURE__ */ (() =>
   class PathMethods {
     readonly #auth: Auth;
-    readonly #callers: PathCallers;
+    readonly #context: CallerContext;
 
-    constructor(auth: Auth, callers: PathCallers) {
+    constructor(auth: Auth, context: CallerContext) {
       this.#auth = auth;
-      this.#callers = callers;
+      this.#context = context;
       Object.freeze(Object.defineProperties(this, PathMethods.#getters));
     }
 
     static #getterOf(method: Method) {
       return function get(this: PathMethods) {
-        const { operations, call } = this.#callers;
-        return async (path: string, init?: CallInit) =>
-          call(this.#auth, operations.idOf(method, path), init);
+        return async (path: string, init?: CallInit) => {
+          const operationId = this.#context.operations.idOf(method, path);
+          return callOperation(this.#context, this.#auth, operationId, init);
+        };
       };
     }
 

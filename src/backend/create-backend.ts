@@ -4,7 +4,7 @@
  */
 import type { OperationTypes } from "../../generated/operations.js";
 import type { LookupTypes } from "../client/outcome.js";
-import { resolveClientOptions } from "../client-options.js";
+import { resolveServiceOptions } from "../client-options.js";
 import { ConfigurationError, wireText } from "../errors.js";
 import { invalidOption } from "../options.js";
 import { type Service, type ServiceOf, serviceMaker } from "../service.js";
@@ -122,7 +122,7 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
 ): Backend<T> {
   const settings = parseOptions(options);
   // This is made once, because indexing a table of a thousand operations takes milliseconds.
-  const makeService = serviceMaker(options.api, resolveClientOptions(options));
+  const makeService = serviceMaker<T>(resolveServiceOptions(options));
   const { identify } = options;
   const people = new PersonAuths(
     settings,

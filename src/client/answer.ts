@@ -2,6 +2,7 @@
 import type { OperationEntry, ServerSentEvent } from "../../generated/operations.js";
 import type { Auth } from "../auth/auth.js";
 import { UnexpectedResponseError, type Variant } from "../errors.js";
+import { jsonOrText, notJson, parseJson, transportError, untilAborted } from "../http/exchange.js";
 import { invalidOption } from "../options.js";
 import { jsonType } from "./body.js";
 import { bestMatch, essence } from "./content.js";
@@ -12,13 +13,6 @@ interface Reading {
   readonly mostBytes: number | undefined;
   readonly auth: Pick<Auth, "variant" | "baseUrl">;
   readonly signal: AbortSignal | undefined;
-  /** Functions of the caller, which are handed over for the reason in any-call.ts. */
-  readonly core: {
-    notJson(status: number, variant: Variant): UnexpectedResponseError;
-    parseRefusal(text: string): unknown;
-    transportError(fault: unknown, variant: Variant, baseUrl: string): Error;
-    untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T>;
-  };
 }
 
 export interface AnswerReader {
@@ -152,13 +146,11 @@ async function readAnswer(
   return { value: text === "" ? undefined : parsed(text, status, reading), isJson };
 }
 
-function parsed(text: string, status: number, { core, auth }: Reading): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The parser's message would quote the body.
-    throw core.notJson(status, auth.variant);
-  }
+/** The parser's own message would quote the body. */
+function parsed(text: string, status: number, { auth }: Reading): unknown {
+  const json = parseJson(text);
+  if (json === undefined) throw notJson(status, auth.variant);
+  return json;
 }
 
 /** As of any other refusal. */
@@ -172,7 +164,7 @@ async function refusalOf(
   response: Response,
   type: string | undefined,
   documented: readonly string[],
-  { mostBytes, core, auth }: Reading,
+  { mostBytes, auth }: Reading,
 ): Promise<unknown> {
   const isDocumented = type !== undefined && bestMatch(type, documented) !== undefined;
   const kind = isDocumented ? kindOf(type) : "json";
@@ -183,16 +175,16 @@ async function refusalOf(
   const content = await read().catch((error: unknown) => {
     if (!(error instanceof UnexpectedResponseError)) throw error;
   });
-  if (typeof content === "string" && kind === "json") return core.parseRefusal(content);
+  if (typeof content === "string" && kind === "json") return jsonOrText(content);
   return content instanceof Blob && content.size === 0 ? undefined : content || undefined;
 }
 
 function undocumented(
   status: number,
   documented: readonly string[],
-  { core, auth: { variant } }: Reading,
+  { auth: { variant } }: Reading,
 ): UnexpectedResponseError {
-  if (documented.every((type) => jsonType.test(type))) return core.notJson(status, variant);
+  if (documented.every((type) => jsonType.test(type))) return notJson(status, variant);
   const message =
     `The API answered ${status} with another media type than ` +
     `${documented.join(", ")}. Check baseUrl and any proxy. parseAs reads any type.`;
@@ -300,20 +292,16 @@ async function* valuesOf(
  */
 async function* textsOf(
   body: ReadableStream<Uint8Array>,
-  { signal, auth, core }: Reading,
+  { signal, auth }: Reading,
 ): AsyncGenerator<string> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   try {
     for (;;) {
       // The body of a fetch of the caller's may not end when the signal is aborted.
-      const { done, value } = await core
-        .untilAborted(reader.read(), signal)
-        .catch((fault: unknown) => {
-          throw signal?.aborted
-            ? signal.reason
-            : core.transportError(fault, auth.variant, auth.baseUrl);
-        });
+      const { done, value } = await untilAborted(reader.read(), signal).catch((fault: unknown) => {
+        throw signal?.aborted ? signal.reason : transportError(fault, auth.variant, auth.baseUrl);
+      });
       const text = decoder.decode(value, { stream: !done });
       if (text !== "") yield text;
       if (done) return;

@@ -1,11 +1,10 @@
 /**
- * Any request and any answer that a document may have. Loaded lazily: `usualRequest` and
- * `createCaller` do without it for what most calls send and receive. It imports nothing that they
- * import too but the errors, since bundlers would make more files of it.
+ * Any request and any answer that a document may have. Loaded lazily: most calls send what
+ * `usualRequest` writes, and receive JSON. What it imports beside its own modules other lazy parts
+ * import too, so that bundlers make no more files of it.
  */
 import { createQuerySerializer } from "openapi-fetch";
-import type { headerRecord } from "../options.js";
-import { invalidOption, requireOptions } from "../options.js";
+import { headerRecord, invalidOption, requireOptions } from "../options.js";
 import { contentOf } from "./content.js";
 import {
   cookieHeader,
@@ -18,21 +17,20 @@ import type { CallRequest, CallToWrite, QuerySerializer } from "./request.js";
 
 export { answerReader } from "./answer.js";
 
-interface Core {
-  readonly headerRecord: typeof headerRecord;
-  readonly hasDotSegment: (path: string) => boolean;
-}
-
 /** @throws ConfigurationError for what cannot be sent as the document says */
-export function anyRequest(
-  { operationId, operation, init, target, common, own }: CallToWrite,
-  { headerRecord, hasDotSegment }: Core,
-): CallRequest {
+export function anyRequest({
+  operationId,
+  operation,
+  init,
+  target,
+  common,
+  own,
+}: CallToWrite): CallRequest {
   const { path, parameters } = operation;
   const { querySerializer } = init;
   const params = init.params ?? {};
   const serializer = querySerializer === undefined ? undefined : querySerializerOf(querySerializer);
-  const url = requestUrl(path, params, target, parameters, hasDotSegment, serializer);
+  const url = requestUrl(path, params, target, parameters, serializer);
   const headers = headerRecord(
     common,
     init.headers,

@@ -2,13 +2,14 @@
  * A request with the bearer: if that is refused, the token is renewed and the request sent once
  * more; redirects are followed by hand, so that the bearer never leaves the base URL.
  */
-import type { RequestEvents } from "../auth/auth.js";
-import { type AccessToken, type Auth, callSupport } from "../auth/auth.js";
+import { type AccessToken, type Auth, callSupport, type RequestEvents } from "../auth/auth.js";
 import type { PersonRequiredError } from "../auth/person/stored-grant.js";
-import type { ResolvedRequestOptions } from "../client-options.js";
+import type { ClientOptions } from "../client-options.js";
 import {
+  codeOf,
   type ErrorContext,
   isTransportError,
+  locate,
   TransportError,
   UnexpectedResponseError,
   type Variant,
@@ -32,11 +33,7 @@ const youngTokenMs = 30_000;
 
 /** What the services of one connector share. */
 export interface BearerFetchContext {
-  readonly options: ResolvedRequestOptions & {
-    readonly unauthorizedStatuses: readonly number[];
-    /** Headers of every request, with names in lower case. */
-    readonly headers: Readonly<Record<string, string>> | undefined;
-  };
+  readonly options: ClientOptions;
   readonly begin: (auth: Auth) => RequestEvents;
   readonly memoryOf: (auth: Auth) => CallMemory;
 }
@@ -86,7 +83,7 @@ export interface BearerRequest<T> extends SentRequest {
   readonly isIdempotent: boolean;
   /** The time limit of each request. Default: the option of the service. */
   readonly timeoutMs?: number | undefined;
-  readonly retries?: Pick<Retries, "again">;
+  readonly retries?: Retries;
 }
 
 interface BearerAnswer<T> {
@@ -109,6 +106,41 @@ interface BearerAnswer<T> {
    * token.
    */
   readonly required?: PersonRequiredError | undefined;
+}
+
+/** What the last event of a call says about its end. */
+interface CallEnd {
+  status: number | undefined;
+  code: string | undefined;
+  retries: number;
+}
+
+/** Reports the start and the end of a call, and adds to its error what it is about. */
+export async function reportCall<T>(
+  { options: { clock }, begin }: BearerFetchContext,
+  {
+    auth,
+    method,
+    operationId,
+    signal,
+  }: Pick<BearerRequest<unknown>, "auth" | "method" | "operationId" | "signal">,
+  run: (events: RequestEvents, ended: CallEnd) => Promise<T>,
+): Promise<T> {
+  const startedAt = clock.monotonic();
+  const events = begin(auth);
+  const { emit, requestId } = events;
+  const ended: CallEnd = { status: undefined, code: undefined, retries: 0 };
+  const call = { method, ...(operationId !== undefined && { operationId }) };
+  emit({ type: "call_started", ...call });
+  try {
+    return await run(events, ended);
+  } catch (error) {
+    ended.code = codeOf(error, signal);
+    throw locate(error, contextOf(auth, { operationId, requestId }));
+  } finally {
+    const durationMs = clock.monotonic() - startedAt;
+    emit({ type: "call_finished", ...call, ...ended, durationMs });
+  }
 }
 
 /** What the error of a request through an Auth is about. */
@@ -135,16 +167,17 @@ export async function bearerFetch<T>(
   const limits = { variant, waitsFor, timeoutMs, clock, signal };
   const { requestId, emit } = request.events;
   let refusedToken: AccessToken | undefined;
-  let sent = 0;
+  const seen = { sent: 0, status: 0 };
   for (;;) {
     const token = request.anonymous ? undefined : await auth.getAccessToken({ signal, requestId });
-    const attempt: Attempt = { token, refusedToken, status: 0, countSent: () => sent++ };
+    seen.status = 0;
     let answer: BearerAnswer<T>;
     try {
-      answer = await withTimeLimit((limit) => follow(request, attempt, context, limit), limits);
+      const sending = (limit: AbortSignal) => follow(request, token, seen, context, limit);
+      answer = { ...(await withTimeLimit(sending, limits)), refusedToken };
     } catch (fault) {
       if (await request.retries?.again(undefined, fault)) continue;
-      throw isIdempotent ? fault : mayBeProcessed(fault, method, attempt.status);
+      throw isIdempotent ? fault : mayBeProcessed(fault, method, seen.status);
     }
     const { response, withBearer, isProcessed } = answer;
     if (response.ok) {
@@ -218,25 +251,19 @@ interface Hop extends SentRequest {
   readonly withBearer: boolean;
 }
 
-/** One sending of a request, which a redirect continues. */
-interface Attempt {
-  readonly token: AccessToken | undefined;
-  readonly refusedToken: AccessToken | undefined;
-  /** The status of the latest answer, 0 before the first. */
-  status: number;
-  /** Counts one request more, and returns how many of the call went before. */
-  readonly countSent: () => number;
-}
-
+/**
+ * Sends a request once, and follows its redirects. `seen` counts the requests of the call, and
+ * holds the status of the latest answer.
+ */
 async function follow<T>(
   request: BearerRequest<T>,
-  attempt: Attempt,
+  token: AccessToken | undefined,
+  seen: { sent: number; status: number },
   { options }: BearerFetchContext,
   limit: AbortSignal,
-): Promise<BearerAnswer<T>> {
+): Promise<Omit<BearerAnswer<T>, "refusedToken">> {
   const signal = request.signalOf?.(limit) ?? limit;
   const { auth, url, method, headers, body, init, operationId } = request;
-  const { token, refusedToken } = attempt;
   let hop: Hop = { url, method, headers, body, withBearer: true };
   for (let hops = 0; ; hops++) {
     const { method, body } = hop;
@@ -250,19 +277,19 @@ async function follow<T>(
     // it is sent once.
     const isOnce = !request.isIdempotent && /^(?:PUT|DELETE)$/.test(method);
     if (isOnce || !canBeSentAgain(body)) Object.assign(sent, { duplex: "half" });
-    const resend = attempt.countSent();
+    const resend = seen.sent++;
     const facts = (): RequestFacts => {
       const { variant, baseUrl, tenantId } = auth;
       const path = hops === 0 ? request.path : undefined;
       return { purpose: "call", variant, baseUrl, tenantId, operationId, path, resend };
     };
     const response = await sendRequest(options, hop.url, sent, facts, hop.withBearer);
-    attempt.status = response.status;
+    seen.status = response.status;
     const next = response.ok ? undefined : nextHop(response, hop, request);
     if (next === undefined || hops >= mostRedirects) {
       const content = await request.read(response, auth.variant);
       const isProcessed = hop.method !== request.method;
-      return { response, withBearer: hop.withBearer, isProcessed, content, token, refusedToken };
+      return { response, withBearer: hop.withBearer, isProcessed, content, token };
     }
     response.body?.cancel().catch(() => {});
     hop = next;

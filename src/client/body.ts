@@ -1,5 +1,5 @@
 /** Values as text and JSON, for parameters and bodies. Loaded lazily. */
-import { invalidOption } from "../options.js";
+import { invalidOption, isText } from "../options.js";
 
 /**
  * application/json and what is built on it. Text with many values, such as application/json-seq, is
@@ -20,12 +20,6 @@ export const formType = "application/x-www-form-urlencoded";
 export function plain(value: unknown): unknown {
   if (typeof value !== "object" || value === null || !("toJSON" in value)) return value;
   return typeof value.toJSON === "function" && !ArrayBuffer.isView(value) ? value.toJSON() : value;
-}
-
-/** NaN and Infinity have no form that a reader of numbers knows. */
-export function isText(value: unknown): value is string | number | boolean | bigint {
-  const type = typeof value;
-  return type === "string" || type === "boolean" || type === "bigint" || Number.isFinite(value);
 }
 
 /** UTF-8 has no form for half a surrogate pair: another character would arrive. */

@@ -126,7 +126,7 @@ function causesOf403({
   auth,
   support,
   operation,
-  init,
+  given,
   body,
   hasWorked,
 }: RefusedCall): readonly Cause[] | undefined {
@@ -178,7 +178,7 @@ function causesOf403({
     `Ask the customer to check the device restriction under ${pluginSettings}.`,
   );
   // A token that succeeded before has the scope. What differs now is the device or the grant.
-  const isAboutDevice = namesDevice(operation, init);
+  const isAboutDevice = namesDevice(operation, given);
   const ranked = hasWorked ? [device, narrowed, operator] : [scope, operator, narrowed, device];
   return ranked.filter(
     (one) => (one !== device || isAboutDevice) && (one !== operator || isPerson),

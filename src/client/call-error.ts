@@ -21,7 +21,8 @@ export interface RefusedCall {
   readonly now: number;
   readonly operationId: string;
   readonly operation: OperationEntry;
-  readonly init: CallInit;
+  /** The options of the call. */
+  readonly given: CallInit;
   /**
    * Whether the token was renewed and the call sent again; `undefined` if the status does not
    * refuse a bearer.

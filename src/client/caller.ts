@@ -4,41 +4,28 @@
  */
 import type { OperationEntry } from "../../generated/operations.js";
 import { type Auth, callSupport } from "../auth/auth.js";
-import type { ClientOptions } from "../client-options.js";
+import { ConfigurationError, locate, UnexpectedResponseError, type Variant } from "../errors.js";
 import {
-  type ApiError,
-  ConfigurationError,
-  codeOf,
-  locate,
-  UnexpectedResponseError,
-  type Variant,
-} from "../errors.js";
-import { idempotentMethods, readBounded, transportError, untilAborted } from "../http/exchange.js";
+  idempotentMethods,
+  isUnknownPath,
+  jsonOrText,
+  notJson,
+  readBounded,
+  untilAborted,
+} from "../http/exchange.js";
 import { lazy } from "../http/lazy.js";
 import { mostAlike } from "../option-names.js";
-import {
-  headerRecord,
-  invalidOption,
-  requireDuration,
-  requireTypes,
-  requireWhole,
-} from "../options.js";
-import { hasDotSegment } from "../variants/target.js";
-import type { AnswerContent, AnswerReader } from "./answer.js";
-import {
-  type BearerFetchContext,
-  type BearerRequest,
-  bearerFetch,
-  contextOf,
-} from "./bearer-fetch.js";
+import { invalidOption, requireDuration, requireTypes, requireWhole } from "../options.js";
+import type { AnswerContent } from "./answer.js";
+import { type BearerFetchContext, bearerFetch, contextOf, reportCall } from "./bearer-fetch.js";
 import { apiErrorOf } from "./call-error.js";
 import { type CallInit, fetchInitOf } from "./init.js";
 import type { LookupTypes } from "./outcome.js";
-import { type CallRequest, envelopeHeader, usualRequest } from "./request.js";
-import { type RetriedCall, Retries } from "./retries.js";
+import { envelopeHeader, usualRequest } from "./request.js";
+import { Retries } from "./retries.js";
 import { signalOf } from "./service-fetch.js";
 
-/** What calls need beyond text in parameters and JSON, plain forms in bodies, JSON in answers. */
+/** What calls need beyond text in parameters and JSON in bodies and answers. */
 const anyCall = /* @__PURE__ */ lazy(() => import("./any-call.js"));
 
 /** A generated module as `connect({ api })` accepts it; `types` exists for the compiler only. */
@@ -95,155 +82,111 @@ export class OperationIndex {
 
 export interface CallerContext extends BearerFetchContext {
   readonly operations: OperationIndex;
-  readonly options: ClientOptions;
 }
-
-/** An outcome as it is at run time; the generated tables give it its type. */
-type AnyOutcome =
-  | (OutcomeFields & { ok: true; data: unknown })
-  | (OutcomeFields & { ok: false; error: ApiError });
-
-interface OutcomeFields {
-  status: number;
-  variant: Variant;
-  retries: number;
-  requestId: string;
-  response: Response;
-}
-
-export type Caller = (auth: Auth, operationId: string, init?: CallInit) => Promise<AnyOutcome>;
 
 const none: CallInit = {};
 
-export function createCaller(context: CallerContext): Caller {
-  return async (auth, operationId, init = none) => {
-    try {
-      return await send(await prepare(auth, operationId, init, context), context);
-    } catch (error) {
-      // What is refused before the call begins has no requestId.
-      throw locate(error, contextOf(auth, { operationId }));
-    }
-  };
-}
-
-/** A call whose options were checked, with its request. */
-interface PreparedCall extends RetriedCall, CallRequest {
-  readonly auth: Auth;
-  readonly operation: OperationEntry;
-  readonly init: CallInit;
-  readonly fetchInit: RequestInit | undefined;
-  readonly timeoutMs: number;
-  /**
-   * Reads the answer by its media type. Absent for JSON of any size, which the answer of most
-   * operations is.
-   */
-  readonly reader: AnswerReader | undefined;
-  readonly body: CallRequest["body"];
+/** Calls an operation. Its outcome gets its type from the generated tables. */
+export async function callOperation(
+  context: CallerContext,
+  auth: Auth,
+  operationId: string,
+  init: CallInit = none,
+): Promise<unknown> {
+  try {
+    return await send(await prepare(auth, operationId, init, context), context);
+  } catch (error) {
+    // What is refused before the call begins has no requestId.
+    throw locate(error, contextOf(auth, { operationId }));
+  }
 }
 
 /** @throws ConfigurationError for what cannot be sent */
 async function prepare(
   auth: Auth,
   operationId: string,
-  init: CallInit,
+  given: CallInit,
   { operations, options }: CallerContext,
-): Promise<PreparedCall> {
+) {
   const operation = operations.byId(operationId);
-  const fetchInit = init === none ? undefined : fetchInitOf(init);
+  const { method, path, anonymous, bodyRequired, answers, success } = operation;
+  const init = given === none ? undefined : fetchInitOf(given);
   // The Fetch standard allows null.
-  const signal = init.signal ?? undefined;
-  const { method } = operation;
-  if (operation.bodyRequired && init.body === undefined)
+  const signal = given.signal ?? undefined;
+  if (bodyRequired && given.body === undefined)
     throw invalidOption("body", `is missing, but ${operationId} requires one`);
-  if (init.body !== undefined && (method === "GET" || method === "HEAD")) {
+  if (given.body !== undefined && (method === "GET" || method === "HEAD")) {
     const remedy = `Leave it out: fetch sends none with ${method}.`;
     throw invalidOption("body", `must not be sent with ${method}`, remedy);
   }
-  const maxRetries = requireWhole("maxRetries", init.maxRetries, options.maxRetries, 0);
-  const timeoutMs = requireDuration("timeoutMs", init.timeoutMs, options.timeoutMs, 1);
-  requireTypes(init, "boolean", ["idempotent"]);
-  const { idempotent: isIdempotent = idempotentMethods.includes(method), parseAs } = init;
-  const mostBytes = requireWhole(
-    "maxResponseBytes",
-    init.maxResponseBytes,
-    options.maxResponseBytes,
-    1,
-  );
-  const own = envelopeHeader(init.envelope);
-  const toWrite = { operationId, operation, init, target: auth, common: options.headers, own };
-  const { url, headers, body } =
-    usualRequest(toWrite) ?? (await anyCall()).anyRequest(toWrite, core);
+  const maxRetries = requireWhole("maxRetries", given.maxRetries, options.maxRetries, 0);
+  const timeoutMs = requireDuration("timeoutMs", given.timeoutMs, options.timeoutMs, 1);
+  requireTypes(given, "boolean", ["idempotent"]);
+  const { idempotent: isIdempotent = idempotentMethods.includes(method), parseAs } = given;
+  const { maxResponseBytes } = options;
+  const mostBytes = requireWhole("maxResponseBytes", given.maxResponseBytes, maxResponseBytes, 1);
+  const own = envelopeHeader(given.envelope);
+  const toWrite = {
+    operationId,
+    operation,
+    init: given,
+    target: auth,
+    common: options.headers,
+    own,
+  };
+  const request = usualRequest(toWrite) ?? (await anyCall()).anyRequest(toWrite);
   const isUsual =
-    operation.answers === undefined &&
-    operation.success.length > 0 &&
-    parseAs === undefined &&
-    mostBytes === undefined;
+    success.length > 0 && [answers, parseAs, mostBytes].every((one) => one === undefined);
+  /** Absent for JSON of any size, which the answer of most operations is. */
   const reader = isUsual
     ? undefined
-    : (await anyCall()).answerReader(operation, { parseAs, mostBytes, auth, signal, core });
-  headers.accept ??= reader?.accept ?? "application/json";
+    : (await anyCall()).answerReader(operation, { parseAs, mostBytes, auth, signal });
+  request.headers.accept ??= reader?.accept ?? "application/json";
   return {
     auth,
     operationId,
     operation,
-    method,
-    init,
-    fetchInit,
-    signal,
-    url,
-    headers,
-    body,
+    given,
     reader,
-    isIdempotent,
     maxRetries,
+    // What bearerFetch needs.
+    ...request,
+    method,
+    path,
+    anonymous,
+    init,
+    signal,
+    isIdempotent,
     timeoutMs,
+    // A stream outlives the call, so the time limit may not end it.
+    signalOf: reader && ((limit: AbortSignal) => signalOf(limit, signal)),
   };
 }
 
-/** Sends a call, again if need be, reports its events, and makes an outcome of the answer. */
-async function send(call: PreparedCall, context: CallerContext): Promise<AnyOutcome> {
-  const { auth, operationId, operation, method, init, headers, reader, signal } = call;
-  const { options, begin, memoryOf } = context;
+type PreparedCall = Awaited<ReturnType<typeof prepare>>;
+
+/** Sends a call, again if need be, and makes an outcome of the answer. */
+function send(call: PreparedCall, context: CallerContext): Promise<unknown> {
+  const { auth, operationId, operation, method, given, headers, reader, signal } = call;
+  const { options, memoryOf } = context;
   const { variant } = auth;
-  const startedAt = options.clock.monotonic();
-  const events = begin(auth);
-  const { emit, requestId } = events;
-  const located = <E>(error: E) => locate(error, contextOf(auth, { operationId, requestId }));
-  emit({ type: "call_started", operationId, method });
-  const memory = memoryOf(auth);
-  const retries = new Retries(call, options, memory.limited, emit);
-  let status: number | undefined;
-  let code: string | undefined;
-  try {
+  return reportCall(context, call, async (events, ended) => {
+    const { emit, requestId } = events;
+    const located = <E>(error: E) => locate(error, contextOf(auth, { operationId, requestId }));
+    const memory = memoryOf(auth);
+    const retries = new Retries(call, options, memory.limited, ended, emit);
     await retries.waitForLimit();
-    const request: BearerRequest<string | AnswerContent> = {
-      auth,
-      url: call.url,
-      method,
-      headers,
-      body: call.body,
-      events,
-      signal,
-      operationId,
-      path: operation.path,
-      anonymous: operation.anonymous,
-      isIdempotent: call.isIdempotent,
-      timeoutMs: call.timeoutMs,
-      retries,
-      init: call.fetchInit,
-      // A stream outlives the call, so the time limit may not end it.
-      signalOf: reader && ((limit) => signalOf(limit, signal)),
-      read: (response) =>
-        reader === undefined
-          ? readText(response, variant)
-          : reader.read(response, isSuccess(operation, response), located),
-    };
+    const read = (response: Response): Promise<string | AnswerContent> =>
+      reader === undefined
+        ? readText(response, variant)
+        : reader.read(response, isSuccess(operation, response), located);
     const { response, content, token, required, refusedToken } = await bearerFetch(
-      request,
+      { ...call, events, retries, read },
       context,
     );
-    status = response.status;
-    const outcome = { status, variant, retries: retries.count, requestId, response };
+    const { status } = response;
+    ended.status = status;
+    const outcome = { status, variant, retries: ended.retries, requestId, response };
     if (isSuccess(operation, response)) {
       const { value: data, isJson } =
         typeof content === "string"
@@ -251,45 +194,32 @@ async function send(call: PreparedCall, context: CallerContext): Promise<AnyOutc
           : content;
       // The schema is for the raw body, and the description does not show the body inside an
       // envelope.
-      if (init.envelope === undefined && isJson)
+      if (given.envelope === undefined && isJson)
         options.validate?.({ variant, operationId, status, data }, emit);
       return { ok: true, ...outcome, data };
     }
     const refusal = apiErrorOf({
-      auth,
+      ...call,
       support: auth[callSupport],
       response,
-      operationId,
-      operation,
-      init,
       required,
       now: options.clock.now(),
-      body: typeof content === "string" ? parseRefusal(content) : content.value,
+      body: typeof content === "string" ? jsonOrText(content) : content.value,
       isReplayed: options.unauthorizedStatuses.includes(status)
         ? refusedToken !== undefined
         : undefined,
       sent: options.bodyInMessage ? { tokens: [token, refusedToken], headers } : undefined,
-      isIdempotent: call.isIdempotent,
       hasWorked: token !== undefined && memory.worked.get(operationId)?.value === token.value,
       looksMoved:
-        unknownPathStatuses.includes(status) &&
+        isUnknownPath(response) &&
         (memory.missing.add(operationId).size > 1 || isOfRouter(operation, content)),
     });
     const error = located(await untilAborted(refusal, signal));
-    code = error.code;
+    ended.code = error.code;
     emit({ type: "call_refused", method, status, operationId });
     return { ok: false, ...outcome, error };
-  } catch (error) {
-    code = codeOf(error, signal);
-    throw located(error);
-  } finally {
-    const durationMs = options.clock.monotonic() - startedAt;
-    const { count } = retries;
-    emit({ type: "call_finished", operationId, method, status, code, durationMs, retries: count });
-  }
+  });
 }
-
-const unknownPathStatuses: readonly number[] = [404, 405, 410];
 
 /**
  * Whether a path is unknown, and not a record that it names: then a router, which has no JSON to
@@ -297,7 +227,7 @@ const unknownPathStatuses: readonly number[] = [404, 405, 410];
  */
 function isOfRouter({ path }: OperationEntry, content: string | AnswerContent): boolean {
   const isJson =
-    typeof content === "string" ? typeof parseRefusal(content) === "object" : content.isJson;
+    typeof content === "string" ? typeof jsonOrText(content) === "object" : content.isJson;
   return !isJson && !/\{(?!tenantId\})/.test(path);
 }
 
@@ -329,20 +259,3 @@ function parseSuccess(text: string, { status, headers }: Response, variant: Vari
   }
   throw notJson(status, variant);
 }
-
-function notJson(status: number, variant: Variant): UnexpectedResponseError {
-  const message = `The API answered ${status} without JSON. Check baseUrl and any proxy.`;
-  return new UnexpectedResponseError("response_not_json", message, { status, variant });
-}
-
-function parseRefusal(text: string): unknown {
-  if (text === "") return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
-
-/** What the lazy part of a call is handed over. */
-const core = { headerRecord, hasDotSegment, notJson, parseRefusal, transportError, untilAborted };

@@ -3,8 +3,8 @@
  * lazily.
  */
 import type { OperationEntry, PropertyEncoding } from "../../generated/operations.js";
-import { invalidOption } from "../options.js";
-import { formMembers, formType, isText, jsonOf, jsonType, plain, tagOf, textOf } from "./body.js";
+import { invalidOption, isText } from "../options.js";
+import { formMembers, formType, jsonOf, jsonType, plain, tagOf, textOf } from "./body.js";
 import { writeParameter } from "./parameters.js";
 import type { BodySerializer } from "./request.js";
 

@@ -4,9 +4,9 @@
  */
 import type { ParameterEntry } from "../../generated/operations.js";
 import { ConfigurationError } from "../errors.js";
-import { invalidOption } from "../options.js";
-import type { Target } from "../variants/target.js";
-import { isText, jsonOf, jsonType, plain, tagOf } from "./body.js";
+import { invalidOption, isText } from "../options.js";
+import { hasDotSegment, percentEncode, type Target } from "../variants/target.js";
+import { jsonOf, jsonType, plain, tagOf } from "./body.js";
 import type { CallParameters } from "./request.js";
 
 type Place = ParameterEntry["in"];
@@ -22,7 +22,6 @@ export function requestUrl(
   { path, query }: CallParameters,
   target: Target,
   entries: Entries,
-  hasDotSegment: (path: string) => boolean,
   querySerializer: (query: Values) => string = (values) =>
     writeAll("query", values, entries).join("&"),
 ): string {
@@ -310,18 +309,6 @@ function jsonText(value: unknown, option: string, place: Place): string {
 
 function encode(text: string, { allowReserved }: ParameterEntry): string {
   return allowReserved ? encodeReserved(text) : percentEncode(text);
-}
-
-/**
- * encodeURIComponent leaves five characters that RFC 6570 reserves. Most texts need no encoding,
- * and a test costs a sixth.
- */
-function percentEncode(text: string): string {
-  if (/^[\w.~-]*$/.test(text)) return text;
-  return encodeURIComponent(text).replace(
-    /[!'()*]/g,
-    (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
 }
 
 /**

@@ -4,8 +4,8 @@
  */
 import type { QuerySerializerOptions } from "openapi-fetch";
 import type { OperationEntry, ParameterEntry } from "../../generated/operations.js";
-import { headerRecord, invalidOption } from "../options.js";
-import { hasDotSegment, type Target } from "../variants/target.js";
+import { headerRecord, invalidOption, isText } from "../options.js";
+import { hasDotSegment, percentEncode, type Target } from "../variants/target.js";
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -56,16 +56,11 @@ export function usualRequest({
   const { contentType = "application/json", contents, parameters } = operation;
   const { body, querySerializer, bodySerializer } = init;
   const params = init.params ?? {};
-  const { path, query, header } = params;
+  const { path, query, header, cookie } = params;
   if (/[?#]/.test(operation.path)) return;
-  if (querySerializer !== undefined || bodySerializer !== undefined || params.cookie !== undefined)
-    return;
+  const rare = [querySerializer, bodySerializer, header, cookie];
+  if (rare.some((one) => one !== undefined)) return;
   if (parameters !== undefined && !parameters.every((entry) => isUsual(entry, params))) return;
-  if (
-    header !== undefined &&
-    !Object.values(header).every((value) => value === null || isText(value))
-  )
-    return;
   try {
     let isComplete = true;
     const sent = operation.path.replace(/\{([^{}]+)\}/g, (_braced, name: string) => {
@@ -80,7 +75,7 @@ export function usualRequest({
     const text =
       body === undefined || contents !== undefined ? undefined : usualBody(body, contentType);
     if (search === undefined || (body !== undefined && text === undefined)) return;
-    const headers = headerRecord(common, init.headers, header, own);
+    const headers = headerRecord(common, init.headers, own);
     if (text !== undefined) {
       headers["content-type"] ??= contentType;
       if (headers["content-type"] !== contentType) return;
@@ -100,8 +95,7 @@ export function usualRequest({
 function isUsual(entry: ParameterEntry, params: CallParameters): boolean {
   const { in: place, name, required, style, explode, allowReserved, content } = entry;
   const value = params[place]?.[name];
-  // A caller may write the name of a header in other letters.
-  if (value === undefined) return !required && (place !== "header" || params.header === undefined);
+  if (value === undefined) return !required;
   return (style ?? explode ?? allowReserved ?? content) === undefined && isText(value);
 }
 
@@ -116,41 +110,18 @@ function usualQuery(query: Values): string | undefined {
   return pairs.length === 0 ? "" : `?${pairs.join("&")}`;
 }
 
-/** A value of JSON, or a form of text. */
 function usualBody(body: unknown, contentType: string): string | undefined {
+  if (!/^application\/(?:[\w.-]+\+)?json$/.test(contentType)) return;
   const isObject =
     Object.prototype.toString.call(body) === "[object Object]" &&
     // The streams of Node are objects of what their class holds.
     !(Symbol.asyncIterator in Object(body));
-  if (/^application\/(?:[\w.-]+\+)?json$/.test(contentType)) {
-    if (!isObject && !Array.isArray(body) && body !== null && !isText(body)) return;
-    try {
-      return JSON.stringify(body);
-    } catch {
-      return;
-    }
+  if (!isObject && !Array.isArray(body) && body !== null && !isText(body)) return;
+  try {
+    return JSON.stringify(body);
+  } catch {
+    return;
   }
-  if (contentType !== "application/x-www-form-urlencoded" || !isObject) return;
-  const fields = Object.entries(Object(body)).filter(
-    ([, value]) => value !== undefined && value !== null,
-  );
-  if (!fields.every(([, value]) => isText(value))) return;
-  const text = new URLSearchParams(fields.map(([name, value]) => [name, String(value)])).toString();
-  // The replacement character may stand for half a surrogate pair.
-  return text.includes("%EF%BF%BD") ? undefined : text;
-}
-
-function isText(value: unknown): boolean {
-  const type = typeof value;
-  return type === "string" || type === "boolean" || type === "bigint" || Number.isFinite(value);
-}
-
-/** encodeURIComponent leaves five characters that RFC 6570 reserves. */
-function percentEncode(text: string): string {
-  return encodeURIComponent(text).replace(
-    /[!'()*]/g,
-    (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
 }
 
 /**

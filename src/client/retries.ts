@@ -9,7 +9,7 @@ import { canBeSentAgain } from "../http/exchange.js";
 /** What gateways answer while the server behind them fails. */
 const gatewayStatuses: readonly number[] = [502, 503, 504];
 
-export interface RetriedCall {
+interface RetriedCall {
   readonly operationId: string;
   readonly method: string;
   readonly body: unknown;
@@ -20,8 +20,6 @@ export interface RetriedCall {
 }
 
 export class Retries {
-  /** How often the call was sent again. */
-  count = 0;
   readonly #call: RetriedCall;
   readonly #options: ClientOptions;
   /**
@@ -29,6 +27,8 @@ export class Retries {
    * called again.
    */
   readonly #limited: Map<string, () => number>;
+  /** Holds how often the call was sent again. */
+  readonly #counted: { retries: number };
   readonly #emit: Emit;
   readonly #leftMs: () => number;
 
@@ -36,11 +36,13 @@ export class Retries {
     call: RetriedCall,
     options: ClientOptions,
     limited: Map<string, () => number>,
+    counted: { retries: number },
     emit: Emit,
   ) {
     this.#call = call;
     this.#options = options;
     this.#limited = limited;
+    this.#counted = counted;
     this.#emit = emit;
     this.#leftMs = deadlineIn(options.retryDeadlineMs, options.clock);
   }
@@ -70,19 +72,13 @@ export class Retries {
     // A request that was answered 429 was not processed, whatever its method.
     if (status !== 429 && !(isPassing && isIdempotent)) return false;
     const askedMs = response && parseRetryAfterMs(response.headers, clock.now());
-    const waitMs = retryWaitMs(askedMs, this.count, clock);
+    const waitMs = retryWaitMs(askedMs, this.#counted.retries, clock);
     if (status === 429) this.#limited.set(operationId, countdown(waitMs, clock));
-    if (this.count >= maxRetries || !canBeSentAgain(body) || waitMs > this.#leftMs()) return false;
+    const isLast = this.#counted.retries >= maxRetries;
+    if (isLast || !canBeSentAgain(body) || waitMs > this.#leftMs()) return false;
     const code = isTransportError(fault) ? fault.code : undefined;
-    this.#emit({
-      type: "call_retried",
-      operationId,
-      method,
-      status,
-      code,
-      retry: ++this.count,
-      waitMs,
-    });
+    const retry = ++this.#counted.retries;
+    this.#emit({ type: "call_retried", operationId, method, status, code, retry, waitMs });
     await sleep(waitMs, signal, clock);
     return true;
   }

@@ -3,11 +3,11 @@
  * describes.
  */
 import type { Auth } from "../auth/auth.js";
-import { type ConfigurationError, codeOf, locate } from "../errors.js";
+import { type ConfigurationError, locate } from "../errors.js";
 import { idempotentMethods, whenAborted } from "../http/exchange.js";
 import { headerRecord, httpToken, invalidOption } from "../options.js";
 import { isUnderBase } from "../variants/target.js";
-import { type BearerFetchContext, bearerFetch, contextOf } from "./bearer-fetch.js";
+import { type BearerFetchContext, bearerFetch, contextOf, reportCall } from "./bearer-fetch.js";
 import { requireFetchInit } from "./init.js";
 
 /**
@@ -20,53 +20,46 @@ import { requireFetchInit } from "./init.js";
  */
 export type ServiceFetch = (input: string | URL, init?: RequestInit) => Promise<Response>;
 
-type BearerFetch = (auth: Auth, ...args: Parameters<ServiceFetch>) => ReturnType<ServiceFetch>;
+/** What is refused before the request begins has no requestId. */
+export function serviceFetch(
+  context: BearerFetchContext,
+  auth: Auth,
+  ...args: Parameters<ServiceFetch>
+): Promise<Response> {
+  return send(context, auth, ...args).catch((error) => {
+    throw locate(error, contextOf(auth));
+  });
+}
 
-export function createServiceFetch(context: BearerFetchContext): BearerFetch {
-  const { clock } = context.options;
-  const send: BearerFetch = async (auth, input, init = {}) => {
-    const url = resolveUnderBase(input, auth);
-    const method = requestMethod(requireFetchInit(init));
-    const headers = headerRecord(context.options.headers, init.headers);
-    // `redirect` is read by name, since `init` may be a Request, whose members are not its own.
-    const { body, redirect = "follow", ...others } = init;
-    const signal = init.signal ?? undefined;
-    const startedAt = clock.monotonic();
-    const events = context.begin(auth);
-    events.emit({ type: "call_started", method });
-    let status: number | undefined;
-    let code: string | undefined;
-    try {
-      const { response } = await bearerFetch(
-        {
-          auth,
-          url,
-          method,
-          headers,
-          body,
-          events,
-          signal,
-          isIdempotent: idempotentMethods.includes(method),
-          init: { ...others, redirect },
-          signalOf: (limit) => signalOf(limit, signal),
-          read: async () => undefined,
-        },
-        context,
-      );
-      status = response.status;
-      return response;
-    } catch (error) {
-      code = codeOf(error, signal);
-      throw locate(error, contextOf(auth, { requestId: events.requestId }));
-    } finally {
-      const durationMs = clock.monotonic() - startedAt;
-      events.emit({ type: "call_finished", method, status, code, durationMs, retries: 0 });
-    }
+async function send(
+  context: BearerFetchContext,
+  auth: Auth,
+  input: string | URL,
+  init: RequestInit = {},
+): Promise<Response> {
+  const url = resolveUnderBase(input, auth);
+  const method = requestMethod(requireFetchInit(init));
+  const headers = headerRecord(context.options.headers, init.headers);
+  // `redirect` is read by name, since `init` may be a Request, whose members are not its own.
+  const { body, redirect = "follow", ...others } = init;
+  const signal = init.signal ?? undefined;
+  const request = {
+    auth,
+    url,
+    method,
+    headers,
+    body,
+    signal,
+    isIdempotent: idempotentMethods.includes(method),
+    init: { ...others, redirect },
+    signalOf: (limit: AbortSignal) => signalOf(limit, signal),
+    read: async () => undefined,
   };
-  return (auth, input, init) =>
-    send(auth, input, init).catch((error) => {
-      throw locate(error, contextOf(auth));
-    });
+  return reportCall(context, request, async (events, ended) => {
+    const { response } = await bearerFetch({ ...request, events }, context);
+    ended.status = response.status;
+    return response;
+  });
 }
 
 /** The Fetch standard forbids these methods. */

@@ -22,6 +22,11 @@ export interface Answer {
   readonly receivedAt: number;
 }
 
+export const isRedirect = ({ status }: { status: number }): boolean =>
+  status >= 300 && status < 400;
+export const isUnknownPath = ({ status }: { status: number }): boolean =>
+  [404, 405, 410].includes(status);
+
 const maximumBodyBytes = 1024 * 1024;
 const tooLargeMessage =
   "The answer is larger than 1 MiB. Check baseUrl: it may be the address of a download.";
@@ -93,6 +98,17 @@ export function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** Returns a body as JSON, or as text if it is not JSON, or `undefined` if it is empty. */
+export function jsonOrText(text: string): unknown {
+  const json = parseJson(text);
+  return json === undefined ? text || undefined : json;
+}
+
+export function notJson(status: number, variant: Variant): UnexpectedResponseError {
+  const message = `The API answered ${status} without JSON. Check baseUrl and any proxy.`;
+  return new UnexpectedResponseError("response_not_json", message, { status, variant });
 }
 
 /** Returns a value that is an object with fields, otherwise `undefined`. */

@@ -7,7 +7,7 @@ import { machineTokens } from "../auth/machine-tokens.js";
 import { TokenEndpointState } from "../auth/request/rate-limit-gate.js";
 import { RecentlyUsed } from "../auth/shared/recently-used.js";
 import { SharedState } from "../auth/shared/shared-state.js";
-import type { ClientOptions } from "../client-options.js";
+import type { ServiceOptions } from "../client-options.js";
 import { deadlineIn } from "../clock.js";
 import { examineAssertion } from "../doctor/assertion.js";
 import { examineCall, explainRefusal } from "../doctor/call.js";
@@ -40,7 +40,7 @@ import type { Customer } from "./customers.js";
 import type { SurveyResult } from "./result.js";
 
 export interface ExamineOptions {
-  readonly resolved: ClientOptions;
+  readonly resolved: ServiceOptions;
   readonly allowInsecureHttp: boolean | undefined;
   readonly customerTimeoutMs: number;
   readonly variables: Readonly<Record<string, string | undefined>>;
@@ -88,7 +88,7 @@ export function examiner(
     states: new RecentlyUsed<TokenEndpointState>(mostGates, ({ gate }) => gate.isOpen),
     credentials: new RecentlyUsed<MachineCredential>(mostCredentials),
     shared: new SharedState(resolved),
-    serviceOf: serviceMaker(undefined, resolved),
+    serviceOf: serviceMaker(resolved),
   };
   return async (customer, signal) => {
     const startedAt = clock.monotonic();

@@ -1,6 +1,6 @@
 /** `survey`: asks many customers, some at a time, and yields each result as it comes. */
 import pMap, { pMapSkip } from "p-map";
-import { type AuthOptions, resolveClientOptions } from "../client-options.js";
+import { type AuthOptions, resolveServiceOptions } from "../client-options.js";
 import type { NamesOf } from "../option-names.js";
 import {
   invalidOption,
@@ -76,7 +76,7 @@ export function survey(
   if (!Number.isInteger(concurrency) || concurrency < 1)
     throw invalidOption("concurrency", "must be a whole number, 1 or more");
   const { fetch, clock, timeoutMs, retryDeadlineMs } = options;
-  const resolved = resolveClientOptions({
+  const resolved = resolveServiceOptions({
     fetch,
     clock,
     timeoutMs,

@@ -10,9 +10,9 @@ import {
   StoreError,
   type Variant,
 } from "../../errors.js";
+import { isRedirect, isUnknownPath } from "../../http/exchange.js";
 import type { Target } from "../../variants/target.js";
 import { type AccessToken, createAccessToken, type Emit, storeFailed } from "../auth.js";
-import { isRedirect, isUnknownPath } from "../request/token-request.js";
 import type { TokenStore } from "../shared/token-store.js";
 
 /** The token and, in Variant B, the refresh token that renews it. */

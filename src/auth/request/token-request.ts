@@ -14,6 +14,8 @@ import {
   type Answer,
   exchange,
   type Fetch,
+  isRedirect,
+  isUnknownPath,
   jsonObject,
   parseJson,
   type RequestFacts,
@@ -231,11 +233,6 @@ export async function explainRefusal(
     { variant, status, error, errorDescription, errorUri, causes, retryAt },
   );
 }
-
-export const isRedirect = ({ status }: { status: number }): boolean =>
-  status >= 300 && status < 400;
-export const isUnknownPath = ({ status }: { status: number }): boolean =>
-  [404, 405, 410].includes(status);
 
 /** "3600 in the reference response" (section 2.3), "1 hour by default" (section 5.9). */
 const defaultLifetimeSeconds = 3_600;

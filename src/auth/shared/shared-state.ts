@@ -41,13 +41,13 @@ export class SharedState {
 
   /**
    * Without a store nothing is shared, and nothing is reported. With `isNeeded` a read rejects
-   * while the store is down: for people, whose tokens need the store anyway, going on without it
-   * would only cost time.
+   * while the store is down, and the store has a time limit already: for people, whose tokens need
+   * it anyway, going on without it would only cost time.
    */
   constructor({ store, timeoutMs, clock }: SharedStateOptions, isNeeded = false) {
     this.#isNeeded = isNeeded;
-    const callMs = isNeeded ? timeoutMs : Math.min(timeoutMs, longestCallMs);
-    this.#store = store && withStoreErrors(store, callMs, clock);
+    const callMs = Math.min(timeoutMs, longestCallMs);
+    this.#store = isNeeded ? store : store && withStoreErrors(store, callMs, clock);
     this.#clock = clock;
     this.#lockWaitMs = 2 * timeoutMs;
   }
