@@ -314,7 +314,7 @@ class MachineTokenSource implements TokenSource {
 
 /** Whether a stored token is another one than this process holds or the API refused. */
 function isNewer(stored: AccessToken | undefined, renewal: Renewal): stored is AccessToken {
-  return stored !== undefined && ![renewal.refusedValue, renewal.heldValue].includes(stored.value);
+  return stored !== undefined && !renewal.known.includes(stored.value);
 }
 
 /** @throws TypeError if it is not a token */

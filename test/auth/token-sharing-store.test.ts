@@ -72,6 +72,25 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])(
       expect((await auth.getAccessToken()).value).toBe("token-2");
     });
 
+    test("nor is it after its successor, which the store did not take, was refused too", async () => {
+      const clock = steppedClock();
+      let isDown = false;
+      const store = new Proxy(memoryStore({ clock }), {
+        get: (target, method: "get" | "set" | "delete" | "lock") =>
+          isDown ? () => Promise.reject(new Error("connection refused")) : target[method],
+      });
+      const fetch = numbered();
+      const auth = createAuth({ baseUrl, tenantId, credential, fetch, store, clock });
+      const first = await auth.getAccessToken();
+      await settle();
+      isDown = true;
+      auth.invalidate(first);
+      auth.invalidate(await auth.getAccessToken());
+      isDown = false;
+      clock.advance(60_000);
+      expect((await auth.getAccessToken()).value).toBe("token-3");
+    });
+
     test("after a refusal the token that another process renewed is taken without a request", async () => {
       const store = memoryStore();
       const fetch = numbered();

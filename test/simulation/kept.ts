@@ -91,4 +91,30 @@ export const keptWorlds: readonly { readonly found: string; readonly plan: Plan 
       acts: [{ ...call, at: 10_000 }],
     },
   },
+  {
+    found:
+      "a process remembered only the last token that was refused, and took the one before it " +
+      "from a store that had failed meanwhile",
+    plan: {
+      ...usual,
+      ...{ seed: 16_462, lifeMs: 402_015, lifetimeSeconds: 900, store: "redis" },
+      processes: [{ rate: 0.9999920625433326, offsetMs: 0 }],
+      customers: [{ tenantId: "tenant-0", variant: "B" }],
+      faults: [
+        {
+          ...{ kind: "store slow", at: 239_998, until: 307_252, process: 0, customer: 0 },
+          ...{ share: 0.7999723542947321, jumpMs: 354_000, retryAfter: 11, isAtToken: true },
+        },
+        {
+          ...{ kind: "revoked", at: 298_648, until: 402_014, process: 0, customer: 0 },
+          ...{ share: 0.5863634530687705, jumpMs: -274_000, retryAfter: 25, isAtToken: true },
+        },
+      ],
+      acts: [
+        { ...call, at: 186_149 },
+        { ...call, at: 316_537, isInvalidated: true },
+        { ...call, at: 298_748 },
+      ],
+    },
+  },
 ];

@@ -295,7 +295,7 @@ export class Rules {
     const sent = `${process} ${bearer}`;
     if (!this.#firstSent.has(sent)) this.#firstSent.set(sent, at);
     // Callers that had got it in the same instant may send it. A store that fails over may bring
-    // back a token of before the last refused one, which alone is remembered.
+    // back a token of before the last refused ones, which alone are remembered.
     if (at > (this.#refusedTokens.get(sent) ?? at) && !this.#mayLose)
       this.break(
         "a refused token is not sent again",

@@ -46,10 +46,11 @@ export interface Renewal extends RequestEvents {
   readonly signal: AbortSignal | undefined;
   /** Whether the held token is still served meanwhile, so that no caller waits. */
   readonly isBackground: boolean;
-  /** The value of the held token. A stored token with this value is not newer. */
-  readonly heldValue: string | undefined;
-  /** The value of a token that the API refused. The store may still hold it. */
-  readonly refusedValue: string | undefined;
+  /**
+   * The value of the held token, and those of tokens that the API refused, which the store may
+   * still hold. A stored token with one of these values is not newer.
+   */
+  readonly known: readonly (string | undefined)[];
   /** Whether a token that another process stored needs no renewal yet. */
   readonly isFresh: (token: AccessToken) => boolean;
   /** Lets the renewal run to its end, even when no caller waits any more. */
@@ -89,6 +90,12 @@ const renewalJitter = 0.1;
  */
 const lostAfterTimeouts = 3;
 
+/**
+ * A store that fails keeps a refused token, whose successors are only in memory and may be refused
+ * too. So many refused ones are remembered.
+ */
+const mostRefused = 4;
+
 interface ServedToken {
   readonly token: AccessToken;
   /** The promise is already resolved, so serving it costs no I/O and no other async layer. */
@@ -121,7 +128,7 @@ export class TokenLifecycle implements Auth {
   /** The time before the next background renewal is tried, and the failures in a row. */
   #pausedMs: () => number = zero;
   #failures = 0;
-  #refusedValue: string | undefined;
+  #refused: readonly string[] = [];
 
   constructor(
     context: Pick<TokenEndpoint, "variant" | "target" | "options"> & { source: TokenSource },
@@ -156,7 +163,7 @@ export class TokenLifecycle implements Auth {
 
   invalidate(token: AccessToken): void {
     if (this.#held === undefined || this.#held.token.value !== token?.value) return;
-    this.#refusedValue = token.value;
+    this.#refused = [token.value, ...this.#refused.slice(0, mostRefused - 1)];
     this.#held = undefined;
   }
 
@@ -255,8 +262,7 @@ export class TokenLifecycle implements Auth {
             emit,
             signal,
             isBackground,
-            heldValue: this.#held?.token.value,
-            refusedValue: this.#refusedValue,
+            known: [this.#held?.token.value, ...this.#refused],
             isFresh: (stored) => this.#clock.now() < this.#renewAt(stored),
             keep,
           });

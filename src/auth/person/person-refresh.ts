@@ -186,7 +186,7 @@ class PersonTokenSource implements TokenSource {
     renewal: Renewal,
     lease: AbortSignal | undefined,
   ): Promise<AccessToken | undefined> {
-    const { heldValue, refusedValue, isFresh, emit } = renewal;
+    const { known, isFresh, emit } = renewal;
     const { grant, version } = await this.grant.read(emit);
     const isNotSent = grant.attempt !== undefined && grant.attempt === this.#notSent;
     const given = isNotSent ? { ...grant, sentAt: undefined, attempt: undefined } : grant;
@@ -199,7 +199,7 @@ class PersonTokenSource implements TokenSource {
       replaced,
     } = stored.grant;
     this.#remember(replaced, "replaced");
-    if (token.value !== heldValue && token.value !== refusedValue && isFresh(token)) return token;
+    if (!known.includes(token.value) && isFresh(token)) return token;
     if (storedRefreshToken !== refreshToken) return undefined;
     if (sentAt !== undefined && !(await this.#isUnanswered(stored, sentAt, renewal)))
       return undefined;

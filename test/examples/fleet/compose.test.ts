@@ -33,9 +33,9 @@ test("the app gets what replica.ts reads, and three sentinels", () => {
   const { environment = {} } = compose.services.app ?? {};
   const sentinels = environment.SENTINELS?.split(",").map((node) => node.split(":")[0]);
   expect(sentinels).toEqual(names.filter((name) => name.startsWith("sentinel-")));
-  const lists = [...read("replica.ts").matchAll(/^const \{ (.*) \} = process\.env;$/gm)];
+  const lists = [...read("replica.ts").matchAll(/^const \{([^}]*)\} = process\.env;$/gm)];
   const wanted = lists.flatMap(([, list = ""]) =>
-    list.split(", ").map((one) => one.split(/[:= ]/)[0] ?? ""),
+    [...list.matchAll(/(?:^|,)\s*(\w+)/g)].map(([, name = ""]) => name),
   );
   expect(wanted.length).toBeGreaterThan(6);
   expect(Object.keys(environment)).toEqual(
