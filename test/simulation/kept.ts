@@ -117,4 +117,39 @@ export const keptWorlds: readonly { readonly found: string; readonly plan: Plan 
       ],
     },
   },
+  {
+    found: "a process that met a 429 replaced the longer wait of another in the store",
+    plan: {
+      ...usual,
+      ...{ seed: 30_444, lifeMs: 231_368, store: "redis" },
+      processes: [
+        { rate: 0.9999436777115334, offsetMs: 0 },
+        { rate: 1.000027883471176, offsetMs: 0 },
+        { rate: 0.9999905833211262, offsetMs: 0 },
+      ],
+      customers: [{ tenantId: "tenant-0", variant: "B" }],
+      faults: [
+        {
+          ...{ kind: "429 for a while", at: 101_573, until: 127_652, process: 1, customer: 0 },
+          ...{ share: 0.5854904553154483, jumpMs: -131_000, retryAfter: 37, isAtToken: true },
+        },
+        {
+          ...{ kind: "429 for a while", at: 122_406, until: 231_367, process: 0, customer: 0 },
+          ...{ share: 0.5470168682979419, jumpMs: -289_000, retryAfter: 25, isAtToken: true },
+        },
+        {
+          ...{ kind: "429 for a while", at: 140_635, until: 227_676, process: 0, customer: 0 },
+          ...{ share: 0.46433730693534014, jumpMs: -484_000, retryAfter: 4, isAtToken: true },
+        },
+      ],
+      acts: [
+        { ...call, kind: "visit", at: 151_632, process: 2 },
+        { ...call, at: 133_781, process: 1 },
+        { ...call, at: 134_376, process: 1 },
+        { ...call, kind: "visit", at: 142_670 },
+        { ...call, kind: "visit", at: 142_670, process: 1 },
+        { ...call, kind: "visit", at: 142_670, process: 2 },
+      ],
+    },
+  },
 ];

@@ -11,6 +11,8 @@ interface Session {
   readonly token: string;
   readonly variant: "A" | "B";
   readonly startedAt: number;
+  /** When its sign-in began, before which its token cannot have been issued. */
+  readonly begunAt: number;
   /** The process that it began in, which alone knows it if processes share no store. */
   readonly process: SimulatedProcess;
   usedAt: number;
@@ -87,6 +89,7 @@ export class Person {
   async #newSession(at: SimulatedProcess, again?: SimulatedProcess): Promise<boolean> {
     const { service, note } = this.#world;
     const variant = service.variantOf(this.#customer);
+    const begunAt = this.#world.scheduler.now;
     note(`${this.userId} ${variant === "A" ? "launches" : "logs in"} at ${at.name}`);
     const answer = variant === "A" ? await this.#launch(at, again) : await this.#login(at, again);
     if (answer === undefined || answer.status !== 200) {
@@ -111,6 +114,7 @@ export class Person {
       token: session ?? csrf ?? "",
       variant,
       startedAt: now,
+      begunAt,
       usedAt: now,
       process: at,
     };
@@ -206,13 +210,13 @@ export class Person {
   }
 
   /** Whether the store, the process, the clock or the service explains the end of a session. */
-  #isExcused({ startedAt, usedAt, variant, process }: Session): boolean {
+  #isExcused({ startedAt, begunAt, usedAt, variant, process }: Session): boolean {
     const { plan, scheduler, rules } = this.#world;
     const { now } = scheduler;
     if (plan.hasCookies && this.#signingIn > 0) return true;
     if (!sharesSessions(plan) && process.isDead) return true;
     const lifetimeMs = 1_000 * plan.lifetimeSeconds;
-    if (variant === "A" && now > startedAt + lifetimeMs - rules.slackMs) return true;
+    if (variant === "A" && now > begunAt + lifetimeMs - rules.slackMs) return true;
     // A session ends an hour after its last use, which is written once a minute, by clocks that may
     // be wrong.
     if (now > usedAt + 3_500_000 - rules.slackMs) return true;

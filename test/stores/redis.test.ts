@@ -25,7 +25,10 @@ const leaseMs = 300;
 
 /** Ends when the lease of a lock is lost. */
 const lossOf = (lease?: AbortSignal) =>
-  new Promise((resolve) => lease?.addEventListener("abort", () => resolve(lease.reason)));
+  new Promise((resolve) => {
+    if (lease?.aborted) resolve(lease.reason);
+    lease?.addEventListener("abort", () => resolve(lease.reason));
+  });
 
 describeWithRedis("redisStore", () => {
   let server: RedisServer;

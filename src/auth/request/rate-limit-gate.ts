@@ -79,12 +79,15 @@ export class RateLimitGate {
   /** Closes the gate as another process did that met a 429. Each 429 is adopted once. */
   adopt({ id, opensAt, waitMs, refusals }: GateRecord): void {
     if (id === this.#id) return;
-    this.#id = id;
     this.#refusals = Math.max(this.#refusals, refusals);
     const now = this.#options.clock.now();
     // The other process may have another clock, and one answer should not stop a fleet for long.
     const leftMs = Math.min(opensAt - now, waitMs, longestSharedWaitMs);
-    if (leftMs <= Math.max(this.#leftMs(), 0)) return;
+    const ownMs = Math.max(this.#leftMs(), 0);
+    // Others must still adopt a longer wait of this process, by its id.
+    if (leftMs <= ownMs && ownMs > 0) return;
+    this.#id = id;
+    if (leftMs <= 0) return;
     this.#waitMs = leftMs;
     this.#leftMs = countdown(leftMs, this.#options.clock);
     this.#refusedAt = now;
@@ -258,6 +261,8 @@ export class TokenEndpointState {
   }
 
   async #share(shared: SharedState, emit: Emit): Promise<void> {
+    // Another process may have stored a longer wait meanwhile.
+    if (!this.gate.isOpen) await this.adopt(shared, emit);
     const { appliedMs } = this.serverClock;
     // Rounded, because the offset differs a little with each answer.
     const offset = appliedMs === 0 ? {} : { offsetMs: Math.round(appliedMs / 1_000) * 1_000 };
