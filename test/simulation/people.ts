@@ -13,6 +13,8 @@ interface Session {
   readonly startedAt: number;
   /** When its sign-in began, before which its token cannot have been issued. */
   readonly begunAt: number;
+  /** Whether its process was suspended meanwhile. The time limits of the store then were over. */
+  readonly isInterrupted: boolean;
   /** The process that it began in, which alone knows it if processes share no store. */
   readonly process: SimulatedProcess;
   usedAt: number;
@@ -90,6 +92,8 @@ export class Person {
     const { service, note } = this.#world;
     const variant = service.variantOf(this.#customer);
     const begunAt = this.#world.scheduler.now;
+    const suspendedMs = () => at.suspendedMs + (again?.suspendedMs ?? 0);
+    const suspendedBefore = suspendedMs();
     note(`${this.userId} ${variant === "A" ? "launches" : "logs in"} at ${at.name}`);
     const answer = variant === "A" ? await this.#launch(at, again) : await this.#login(at, again);
     if (answer === undefined || answer.status !== 200) {
@@ -115,6 +119,7 @@ export class Person {
       variant,
       startedAt: now,
       begunAt,
+      isInterrupted: suspendedMs() > suspendedBefore,
       usedAt: now,
       process: at,
     };
@@ -210,11 +215,12 @@ export class Person {
   }
 
   /** Whether the store, the process, the clock or the service explains the end of a session. */
-  #isExcused({ startedAt, begunAt, usedAt, variant, process }: Session): boolean {
+  #isExcused(session: Session): boolean {
+    const { startedAt, begunAt, isInterrupted, usedAt, variant, process } = session;
     const { plan, scheduler, rules } = this.#world;
     const { now } = scheduler;
     if (plan.hasCookies && this.#signingIn > 0) return true;
-    if (!sharesSessions(plan) && process.isDead) return true;
+    if (isInterrupted || (!sharesSessions(plan) && process.isDead)) return true;
     const lifetimeMs = 1_000 * plan.lifetimeSeconds;
     if (variant === "A" && now > begunAt + lifetimeMs - rules.slackMs) return true;
     // A session ends an hour after its last use, which is written once a minute, by clocks that may
