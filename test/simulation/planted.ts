@@ -71,8 +71,8 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
   "a cache of tokens is keyed without the tenant": inSource(
     "tenant isolation",
     "connect.ts",
-    "const name = nameOf(variant, target);\n    return this.#auths.get(name, () => {",
-    "const name = nameOf(variant, target);\n    return this.#auths.get(variant, () => {",
+    "return this.#auths.get(name, () =>",
+    "return this.#auths.get(variant, () =>",
   ),
   "a stored token is keyed without the tenant and the client": inSource(
     "tenant isolation",
