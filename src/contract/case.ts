@@ -1,5 +1,6 @@
 /** What a case is: a promise of the description as data, and how it is tried. */
-import type { RuleId } from "../emulator/rules.js";
+import { unknowns } from "../../generated/unknowns.js";
+import { emulatorRules, type RuleId } from "../emulator/rules.js";
 import type { NotTriedReason } from "./errors.js";
 import type { Exchange } from "./exchange.js";
 import type { Kit } from "./kit.js";
@@ -85,6 +86,8 @@ export interface CaseDefinition extends ContractCase {
 
 export const holds = (observed: string): Verdict => ({ result: "holds", observed });
 export const breaks = (observed: string): Verdict => ({ result: "breaks", observed });
+export const verdict = (isRight: boolean, observed: string): Verdict =>
+  (isRight ? holds : breaks)(observed);
 /** Breaks, because what the rule refuses was accepted. */
 export const accepts = (observed: string): Verdict => ({
   result: "breaks",
@@ -99,23 +102,45 @@ export const learnt = (observed: string, settings?: DeploymentSettings): Verdict
 
 const free: CaseCosts = { requests: 0, slots: 0, codes: 0, logins: 0, seconds: 0 };
 
-type Row = Pick<CaseDefinition, "section" | "says" | "expected" | "run"> &
-  Partial<Pick<CaseDefinition, "rule" | "unknown" | "needs" | "safe">> & {
-    readonly costs?: Partial<CaseCosts>;
-  };
+/** What is said of a case, where the id and the cases that it is defined with do not say it. */
+export interface Row extends Partial<Omit<ContractCase, "costs" | "needs">> {
+  readonly needs?: ContractCase["needs"] | undefined;
+  readonly expected?: string;
+  readonly costs?: Partial<CaseCosts>;
+}
 
-/** Makes cases of rows by id. */
+/**
+ * Makes cases of rows by id, with what they have in common. The rule or the unknown of a case is
+ * the one that its id, or the beginning of its id, names.
+ */
 export function defineCases(
   variant: "A" | "B",
-  rows: Readonly<Record<string, Row>>,
+  common: Row,
+  rows: Readonly<Record<string, Row & Pick<CaseDefinition, "says" | "run">>>,
 ): readonly CaseDefinition[] {
-  return Object.entries(rows).map(([id, { costs, ...row }]) => ({
-    id,
-    variant,
-    needs: [],
-    safe: true,
-    extra: false,
-    ...row,
-    costs: { ...free, ...costs },
-  }));
+  return Object.entries(rows).map(([id, row]) => {
+    const rule = ruleOf(id);
+    const unknown = unknowns.find((one) => namesOf(id).includes(one.id));
+    return {
+      id,
+      variant,
+      rule,
+      unknown: unknown?.id,
+      section: (rule ? emulatorRules[rule] : unknown)?.section ?? "",
+      expected: unknown ? "Any answer: the description leaves it open." : row.says,
+      safe: true,
+      extra: false,
+      ...common,
+      ...row,
+      needs: [...(common.needs ?? []), ...(row.needs ?? [])],
+      costs: { ...free, ...common.costs, ...row.costs },
+    };
+  });
 }
+
+/** The rule whose id is that of the case, or its beginning. */
+export function ruleOf(id: string): RuleId | undefined {
+  return namesOf(id).find((name) => Object.hasOwn(emulatorRules, name)) as RuleId | undefined;
+}
+
+const namesOf = (id: string) => [id, id.slice(0, Math.max(0, id.lastIndexOf(".")))];

@@ -50,11 +50,14 @@ export interface Outgoing {
   readonly method?: string | undefined;
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  readonly body?: string | undefined;
+  /** A function is called for each attempt, because a client assertion may be sent once only. */
+  readonly body?: string | (() => Promise<string>) | undefined;
   /** The names of the body's fields, for the report. */
   readonly fields?: readonly string[] | undefined;
   /** Given for a regular request, whose answer is worth learning. */
   readonly observe?: Pick<Observation, "variant" | "operation"> | undefined;
+  /** A 429 is an answer, and is not waited out. */
+  readonly limited?: boolean | undefined;
 }
 
 export interface Answer {
@@ -139,17 +142,16 @@ export class Exchanges {
   }
 
   /**
-   * Sends one request. `make` is called for each attempt, because a client assertion may be sent
-   * once only. A 429 is waited out, unless `limited` asks for it.
+   * Sends one request, again after a rate limit.
    *
    * @throws NotTried if no answer comes, the budget is spent, or a rate limit does not end in time
    */
-  async send(make: () => Promise<Outgoing>, limited = false): Promise<Answer> {
+  async send(outgoing: Outgoing): Promise<Answer> {
     const { wait, now, retryDeadlineMs } = this.#options;
     let waitedMs = 0;
     for (let attempt = 0; ; attempt++) {
-      const answer = await this.#once(await make());
-      if (answer.status !== 429 || limited) return answer;
+      const answer = await this.#once(outgoing);
+      if (answer.status !== 429 || outgoing.limited) return answer;
       const backoffMs = firstBackoffMs * 2 ** attempt * (1 + Math.random() / 4);
       const waitMs = retryAfterMs(answer.headers, now()) ?? backoffMs;
       waitedMs += waitMs;
@@ -170,6 +172,7 @@ export class Exchanges {
     if (this.left <= 0)
       throw new NotTried("The budget of requests is spent. Raise maxRequests.", "budget");
     if (this.all.length > 0 && paceMs > 0) await wait(paceMs, "pace");
+    const body = typeof outgoing.body === "function" ? await outgoing.body() : outgoing.body;
     const asked = { note, method, url: withoutValues(url), fields };
     const startedAt = performance.now();
     const milliseconds = () => Math.round(performance.now() - startedAt);
@@ -178,7 +181,7 @@ export class Exchanges {
     try {
       // A server may refuse a large body unread, and close the connection. No later request must
       // meet it.
-      const isLarge = (outgoing.body?.length ?? 0) > 65_536;
+      const isLarge = (body?.length ?? 0) > 65_536;
       const init = {
         method,
         headers: {
@@ -188,7 +191,7 @@ export class Exchanges {
         },
         redirect: "manual",
       } as const;
-      const response = await fetch(url, { ...sentOnce(init, outgoing.body), signal: abort });
+      const response = await fetch(url, { ...sentOnce(init, body), signal: abort });
       const text = await readText(response);
       const { status } = response;
       const value = parseJson(text);
@@ -200,17 +203,15 @@ export class Exchanges {
       const inferred = value === undefined ? undefined : inferSchema(value, this.#options.ids);
       // A server can repeat a secret as the name of a member, too.
       const schema = secrets.areIn(JSON.stringify(inferred) ?? "") ? undefined : inferred;
-      const observation = observe && { ...observe, status, contentType, headers: names, schema };
       const shown = shownBody(value, text, schema);
-      const body = secrets.areIn(shown) ? "not shown: it repeats a secret" : shown;
       this.all.push({
         ...asked,
         status,
         contentType,
         headers: names,
-        body,
+        body: secrets.areIn(shown) ? "not shown: it repeats a secret" : shown,
         milliseconds: milliseconds(),
-        observation,
+        observation: observe && { ...observe, status, contentType, headers: names, schema },
       });
       this.#silent = 0;
       const token = status >= 200 && status < 300 ? object?.access_token : undefined;

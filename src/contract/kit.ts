@@ -2,7 +2,7 @@
  * What a case works with: the target, its credentials, and requests that are shared between cases.
  */
 import { type AssertionChanges, importSigner, type Signer, signAssertion } from "./assertion.js";
-import { NotTried } from "./errors.js";
+import { NotTried, type NotTriedReason } from "./errors.js";
 import {
   type Answer,
   type Exchange,
@@ -13,36 +13,36 @@ import {
 import { Secrets } from "./secrets.js";
 import type { ContractTarget, Need, PluginCredential } from "./target.js";
 
+export const formType = "application/x-www-form-urlencoded";
 const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 export type Variant = "A" | "B";
 
 export type Fields = Readonly<Record<string, string | undefined>>;
 
-/** A token request with what it has other than a right one. */
+/** What a token request has other than a right one. */
 export interface TokenRequest {
-  readonly note: string;
   /** A field that is undefined is left out. */
-  readonly fields?: Fields;
+  readonly fields?: Fields | undefined;
   /** Replaces the media type, the other headers stay. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Replaces the encoded body, or makes another of it. */
   readonly body?: string | ((encoded: string) => string);
-  /** A request as the description shows it, whose answer is worth learning. */
-  readonly isRegular?: boolean;
   /** A 429 is an answer here. */
   readonly limited?: boolean;
 }
 
 export interface PluginRequest extends TokenRequest {
   /** Default: the target's `plugin`. */
-  readonly plugin?: PluginCredential;
+  readonly plugin?: PluginCredential | undefined;
   /** Default: the target's tenant. */
   readonly tenantId?: string;
   /**
    * A function is called for each attempt, so that times count from the attempt that is answered.
    */
   readonly assertion?: AssertionChanges | (() => AssertionChanges | Promise<AssertionChanges>);
+  /** A request as the description shows it, whose answer is worth learning. */
+  readonly isRegular?: boolean;
 }
 
 export interface ClientRequest extends TokenRequest {
@@ -54,13 +54,10 @@ export interface ClientRequest extends TokenRequest {
 }
 
 export interface Call {
-  readonly note: string;
-  readonly variant: Variant;
   /** Such as "GET /v1/devices". Default: the device list. */
-  readonly route?: string;
-  readonly token?: string | undefined;
+  readonly route?: string | undefined;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Default: false. Of the device list with a token, or of a bearer that must be refused. */
+  /** Of the device list with a token, or of a bearer that must be refused. */
   readonly observe?: "listDevices" | "bearer";
 }
 
@@ -189,10 +186,10 @@ export class Kit {
   }
 
   /** Sends one request; see `Exchanges.send`. */
-  async send(make: () => Promise<Outgoing>, limited = false): Promise<Answer> {
+  async send(outgoing: Outgoing): Promise<Answer> {
     const before = this.exchanges.all.length;
     try {
-      const answer = await this.exchanges.send(make, limited);
+      const answer = await this.exchanges.send(outgoing);
       this.#learnClock(answer);
       return answer;
     } finally {
@@ -253,63 +250,60 @@ export class Kit {
    * Asks Variant A's token endpoint (section 4.1): client_credentials of the service plugin, unless
    * changed.
    */
-  requestTokenOfA({
-    plugin = this.need("plugin"),
-    tenantId,
-    assertion,
-    ...request
-  }: PluginRequest): Promise<Answer> {
+  requestTokenOfA(
+    note: string,
+    {
+      plugin = this.need("plugin"),
+      tenantId,
+      assertion,
+      isRegular,
+      ...request
+    }: PluginRequest = {},
+  ): Promise<Answer> {
     const url = this.tokenUrlOfA(tenantId);
-    return this.send(async () => {
-      const fields: Fields = {
-        grant_type: "client_credentials",
-        client_id: plugin.clientId,
-        client_assertion_type: assertionType,
-        client_assertion: await this.assertion(
-          plugin,
-          url,
-          typeof assertion === "function" ? await assertion() : assertion,
-        ),
-        ...request.fields,
-      };
-      for (const name of ["code", "code_verifier"]) this.keepSecret(fields[name]);
-      const given = Object.entries(fields).flatMap(([name, value]) =>
-        value === undefined ? [] : [[name, value]],
-      );
-      return {
-        note: request.note,
-        url,
-        headers: { "content-type": "application/x-www-form-urlencoded", ...request.headers },
-        body: bodyOf(request, new URLSearchParams(given).toString()),
-        fields: given.map(([name = ""]) => name),
-        ...(request.isRegular && { observe: { variant: "A", operation: "requestToken" } }),
-      };
-    }, request.limited);
+    const fields: Fields = {
+      grant_type: "client_credentials",
+      client_id: plugin.clientId,
+      client_assertion_type: assertionType,
+      client_assertion: "",
+      ...request.fields,
+    };
+    for (const name of ["code", "code_verifier"]) this.keepSecret(fields[name]);
+    const names = namesIn(fields);
+    return this.send({
+      ...request,
+      note,
+      url,
+      headers: { "content-type": formType, ...request.headers },
+      body: async () => {
+        const changes = typeof assertion === "function" ? await assertion() : assertion;
+        const form = new URLSearchParams(names.map((name) => [name, fields[name] ?? ""]));
+        if (fields.client_assertion === "")
+          form.set("client_assertion", await this.assertion(plugin, url, changes));
+        return bodyOf(request, form.toString());
+      },
+      fields: names,
+      ...(isRegular && { observe: { variant: "A", operation: "requestToken" } }),
+    });
   }
 
   /** Asks Variant B's token endpoint (section 4.2) with these fields as JSON. */
-  requestTokenOfB({
-    url = this.tokenUrlOfB,
-    method,
-    operation = "requestToken",
-    ...request
-  }: ClientRequest): Promise<Answer> {
-    const fields = request.fields ?? {};
+  requestTokenOfB(
+    note: string,
+    { url = this.tokenUrlOfB, operation = "requestToken", fields = {}, ...request }: ClientRequest,
+  ): Promise<Answer> {
     const secrets = ["code", "code_verifier", "client_secret", "refresh_token"];
     for (const name of secrets) this.keepSecret(fields[name]);
-    return this.send(
-      async () => ({
-        note: request.note,
-        method,
-        url,
-        headers: { "content-type": "application/json", ...request.headers },
-        body: bodyOf(request, JSON.stringify(fields)),
-        fields: Object.keys(fields).filter((name) => fields[name] !== undefined),
-        // Errors are worth learning too: Variant B's are not shown (section 7.3).
-        ...(method === undefined && { observe: { variant: "B", operation } }),
-      }),
-      request.limited,
-    );
+    return this.send({
+      ...request,
+      note,
+      url,
+      headers: { "content-type": "application/json", ...request.headers },
+      body: bodyOf(request, JSON.stringify(fields)),
+      fields: namesIn(fields),
+      // Errors are worth learning too: Variant B's are not shown (section 7.3).
+      ...(request.method === undefined && { observe: { variant: "B", operation } }),
+    });
   }
 
   /** @throws NotTried if the deployment does not serve the variant */
@@ -324,7 +318,7 @@ export class Kit {
 
   /** The token of the machine credential. @throws NotTried if the credential was refused */
   async token(variant: Variant): Promise<string> {
-    return (await this.granted(variant)).accessToken;
+    return tokenIn(await this.granted(variant));
   }
 
   /**
@@ -333,13 +327,10 @@ export class Kit {
    *
    * @throws NotTried if the credential was refused
    */
-  async granted(variant: Variant): Promise<Answer & { readonly accessToken: string }> {
+  async granted(variant: Variant): Promise<Answer> {
     const answer = await this.control(variant);
-    const { accessToken } = answer;
-    if (accessToken !== undefined) return { ...answer, accessToken };
-    const message =
-      `The credential of the ${machine[variant]} was refused ` + `(${shownAnswer(answer)}).`;
-    throw new NotTried(message, "refused");
+    tokenIn(answer, `The credential of the ${machine[variant]}`, "refused");
+    return answer;
   }
 
   /**
@@ -359,10 +350,10 @@ export class Kit {
 
   /** A right token request of the machine credential. */
   askControl(variant: Variant): Promise<Answer> {
-    const right = { note: `a right token request of the ${machine[variant]}`, isRegular: true };
+    const note = `a right token request of the ${machine[variant]}`;
     return variant === "A"
-      ? this.requestTokenOfA(right)
-      : this.requestTokenOfB({ ...right, fields: accountFields(this) });
+      ? this.requestTokenOfA(note, { isRegular: true })
+      : this.requestTokenOfB(note, { fields: accountFields(this) });
   }
 
   /** Whether the machine credential of the variant got a token in this run. */
@@ -371,17 +362,24 @@ export class Kit {
   }
 
   /** Calls a route, by default the device list of section 4.3. */
-  call({ note, variant, route, token, headers, observe }: Call): Promise<Answer> {
-    const list = variant === "A" ? `/api/v1/${this.need("tenantId")}/devices` : "/v1/devices";
-    const [method = "", path = ""] = (route ?? `GET ${list}`).split(" ");
-    const bearer = token === undefined ? {} : { authorization: `Bearer ${token}` };
-    return this.send(async () => ({
+  call(
+    note: string,
+    variant: Variant,
+    token: string | undefined,
+    { route = this.deviceRoute(variant), headers, observe }: Call = {},
+  ): Promise<Answer> {
+    const [method = "", path = ""] = route.split(" ");
+    return this.send({
       note,
       method,
       url: this.url(path),
-      headers: { ...bearer, ...headers },
+      headers: { ...(token !== undefined && { authorization: `Bearer ${token}` }), ...headers },
       ...(observe && { observe: { variant, operation: observe } }),
-    }));
+    });
+  }
+
+  deviceRoute(variant: Variant, tenantId: string = this.need("tenantId")): string {
+    return `GET ${variant === "A" ? `/api/v1/${tenantId}` : "/v1"}/devices`;
   }
 }
 
@@ -397,6 +395,10 @@ export function accountFields(
 
 function bodyOf({ body }: TokenRequest, encoded: string): string {
   return typeof body === "function" ? body(encoded) : (body ?? encoded);
+}
+
+function namesIn(fields: Fields): string[] {
+  return Object.keys(fields).filter((name) => fields[name] !== undefined);
 }
 
 /** Seconds. Both variants name one hour where the answer names nothing (section 8). */
@@ -418,17 +420,15 @@ export function askServed(
 ): Promise<{ readonly isServed: boolean; readonly observed: string }> {
   const isA = variant === "A";
   return kit.share(`served ${variant}`, async () => {
-    const answer = await kit.send(async () => ({
+    const answer = await kit.send({
       note: `a token request without a client, to see whether Variant ${variant} is served`,
       url: isA ? kit.tokenUrlOfA() : kit.tokenUrlOfB,
-      headers: { "content-type": isA ? "application/x-www-form-urlencoded" : "application/json" },
+      headers: { "content-type": isA ? formType : "application/json" },
       body: isA ? "grant_type=bivariant-contract" : "{}",
       fields: isA ? ["grant_type"] : [],
-    }));
-    const { status, fields } = answer;
-    const isRefusal = status >= 400 && status < 500 && ![404, 405, 410].includes(status);
+    });
     // A token without a client is a fault of a token endpoint, which the cases then show.
-    const isServed = (isRefusal && fields !== undefined) || answer.accessToken !== undefined;
+    const isServed = isByEndpoint(answer) || answer.accessToken !== undefined;
     return { isServed, observed: shownAnswer(answer) };
   });
 }
@@ -439,4 +439,20 @@ export function shownAnswer({ status, fields, text }: Answer): string {
   if (typeof error === "string" && /^[\w.:-]{1,60}$/.test(error)) return `${status} ${error}`;
   if (text === "") return `${status}, empty`;
   return `${status}, ${fields === undefined ? "not a JSON object" : "a JSON object"}`;
+}
+
+/** Whether a refusal shows that an endpoint that answers in JSON is there. */
+export function isByEndpoint({ status, fields }: Answer): boolean {
+  const isRefusal = status >= 400 && status < 500 && ![404, 405, 410].includes(status);
+  return isRefusal && fields !== undefined;
+}
+
+/** The token of an answer to `what`. @throws NotTried if it was refused */
+export function tokenIn(
+  answer: Answer,
+  what = "A right token request",
+  reason?: NotTriedReason,
+): string {
+  if (answer.accessToken !== undefined) return answer.accessToken;
+  throw new NotTried(`${what} was refused (${shownAnswer(answer)}).`, reason);
 }

@@ -5,7 +5,7 @@
 import { base64url } from "jose";
 import { NotTried } from "./errors.js";
 import type { Answer } from "./exchange.js";
-import { type Fields, type Kit, shownAnswer } from "./kit.js";
+import { type Fields, isByEndpoint, type Kit, shownAnswer, tokenIn } from "./kit.js";
 import type { ApiClientCredential } from "./target.js";
 
 /**
@@ -97,7 +97,7 @@ export function otherRedirectUri(kit: Kit): Fields {
 
 type CodeOfLogin = Pick<Login, "code" | "verifier">;
 
-/** Exchanges a code (section 4.2); without changes, as the description shows it. */
+/** Exchanges a code (section 4.2). */
 export function exchangeCode(
   kit: Kit,
   { code, verifier }: CodeOfLogin,
@@ -106,11 +106,8 @@ export function exchangeCode(
 ): Promise<Answer> {
   const client = kit.need("apiClient");
   const right = { code, code_verifier: verifier, redirect_uri: client.redirectUri };
-  return kit.requestTokenOfB({
-    note,
-    fields: { ...right, ...authenticationOf(client), ...changes },
-    isRegular: changes === undefined,
-  });
+  const fields = { ...right, ...authenticationOf(client), ...changes };
+  return kit.requestTokenOfB(note, { fields });
 }
 
 /** The tokens of a login. */
@@ -122,16 +119,11 @@ export interface Session {
 }
 
 function sessionOf(answer: Answer): Session {
-  const { accessToken, fields } = answer;
-  if (accessToken === undefined)
-    throw new NotTried(
-      `The code exchange of the API client was refused (${shownAnswer(answer)}).`,
-      "refused",
-    );
-  return { answer, accessToken, refreshToken: refreshTokenOf(fields) };
+  const accessToken = tokenIn(answer, "The code exchange of the API client", "refused");
+  return { answer, accessToken, refreshToken: refreshTokenOf(answer) };
 }
 
-function refreshTokenOf(fields: Answer["fields"]): string | undefined {
+function refreshTokenOf({ fields }: Answer): string | undefined {
   const token = fields?.refresh_token;
   return typeof token === "string" && token !== "" ? token : undefined;
 }
@@ -149,19 +141,11 @@ export async function newSession(kit: Kit): Promise<Session & Login> {
 export function exchangeTwice(kit: Kit): Promise<{ login: Login; wrong: Answer; right?: Answer }> {
   return kit.share("exchange twice", async () => {
     const login = await logIn(kit);
-    const changes = { code_verifier: randomText() };
-    const wrong = await exchangeCode(
-      kit,
-      login,
-      "a code exchange with another code_verifier",
-      changes,
-    );
+    const ask = (what: string, changes?: Fields) =>
+      exchangeCode(kit, login, `a code exchange with ${what} code_verifier`, changes);
+    const wrong = await ask("another", { code_verifier: randomText() });
     if (wrong.accessToken !== undefined) return { login, wrong };
-    return {
-      login,
-      wrong,
-      right: await exchangeCode(kit, login, "the same with the right code_verifier"),
-    };
+    return { login, wrong, right: await ask("the right") };
   });
 }
 
@@ -192,8 +176,7 @@ interface Refresh {
   readonly path: string;
   readonly refreshToken: string;
   readonly note: string;
-  readonly changes?: Fields | undefined;
-  readonly isRegular?: boolean;
+  readonly changes?: Fields;
 }
 
 /**
@@ -202,11 +185,11 @@ interface Refresh {
  */
 export function refreshAt(
   kit: Kit,
-  { path, refreshToken, changes, ...request }: Refresh,
+  { path, refreshToken, changes, note }: Refresh,
 ): Promise<Answer> {
   const right = { grant_type: "refresh_token", refresh_token: refreshToken };
   const fields = { ...right, ...authenticationOf(kit.need("apiClient")), ...changes };
-  return kit.requestTokenOfB({ ...request, url: kit.url(path), fields, operation: "refresh" });
+  return kit.requestTokenOfB(note, { url: kit.url(path), fields, operation: "refresh" });
 }
 
 /** Refreshes a session, which from then on has the new refresh token, if one was returned. */
@@ -220,27 +203,24 @@ export async function refreshSession(
     throw new NotTried("The code exchange returned no refresh_token.");
   const answer = await refreshAt(kit, { ...request, refreshToken });
   if (answer.accessToken !== undefined)
-    session.refreshToken = refreshTokenOf(answer.fields) ?? refreshToken;
+    session.refreshToken = refreshTokenOf(answer) ?? refreshToken;
   return answer;
 }
 
 const tokenPath = "/v1/auth/token";
 const siblingPath = "/v1/auth/bivariant-contract";
 const likelyPaths = [
-  "refresh",
-  "token/refresh",
-  "refresh-token",
-  "refresh_token",
-  "renew",
-  "token/renew",
-]
-  .map((name) => `/v1/auth/${name}`)
-  .concat(
-    "/v1/auth/refresh/token",
-    "/v1/auth/session/refresh",
-    "/v1/token/refresh",
-    "/v1/oauth/token",
-  );
+  "/v1/auth/refresh",
+  "/v1/auth/token/refresh",
+  "/v1/auth/refresh-token",
+  "/v1/auth/refresh_token",
+  "/v1/auth/renew",
+  "/v1/auth/token/renew",
+  "/v1/auth/refresh/token",
+  "/v1/auth/session/refresh",
+  "/v1/token/refresh",
+  "/v1/oauth/token",
+];
 
 interface Costs {
   readonly requests: number;
@@ -273,9 +253,8 @@ async function findRefreshPath(kit: Kit): Promise<string> {
   const sibling = await ask(siblingPath, madeUpClient);
   const found: string[] = [];
   for (const path of likelyPaths) {
-    const { status, fields } = await ask(path, madeUpClient);
-    const isRefusal = status >= 400 && status < 500 && ![404, 405, 410].includes(status);
-    if (isRefusal && fields !== undefined && status !== sibling.status) found.push(path);
+    const answer = await ask(path, madeUpClient);
+    if (isByEndpoint(answer) && answer.status !== sibling.status) found.push(path);
   }
   const [path = tokenPath] = found;
   if (found.length < 2) return path;
@@ -295,11 +274,7 @@ export function firstRefresh(
     const session = await sharedSession(kit);
     const { refreshToken } = session;
     const path = await findRefreshPath(kit);
-    const answer = await refreshSession(kit, session, {
-      path,
-      note: "a right refresh",
-      isRegular: true,
-    });
+    const answer = await refreshSession(kit, session, { path, note: "a right refresh" });
     if (answer.accessToken === undefined)
       throw new NotTried(
         `${path} does not redeem refresh tokens (${shownAnswer(answer)}). ` +

@@ -2,7 +2,7 @@
 import { breaks, type CaseDefinition, defineCases, holds, learnt } from "../case.js";
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
-import { type Fields, type Kit, shownAnswer } from "../kit.js";
+import type { Fields, Kit } from "../kit.js";
 import {
   exchangeCode,
   exchangeTwice,
@@ -17,15 +17,13 @@ import {
   sharedSession,
   tryExchange,
 } from "../person.js";
-import { byB, findLifetime, isAccepted, open, refusals } from "./judge.js";
+import { byB, findLifetime, refusals, requireAccepted } from "./judge.js";
 
-const needs = ["apiClient", "login"] as const;
 /**
  * A session, and one exchange that should be refused: of a code that is left, or of a new login.
  */
-const costs = { requests: 4, logins: 3 };
-const ofTheClient = { ...byB, needs, costs, control: sharedSession };
-const fact = { section: "4.2", expected: open, needs, costs };
+const ofLogin = { needs: ["apiClient", "login"], costs: { requests: 4, logins: 3 } } as const;
+const ofTheClient = { ...byB, ...ofLogin, control: sharedSession };
 
 /** An exchange that is right but for a change. */
 function exchange(note: string, change: Fields | ((kit: Kit) => Fields)) {
@@ -47,7 +45,7 @@ export function reuseCode(
   return kit.share("reused code", async () => {
     const { path } = await firstRefresh(kit);
     const session = await newSession(kit);
-    await requireAccepted(kit, session.accessToken);
+    await callAsPerson(kit, session.accessToken);
     const second = await exchangeCode(kit, session, "the second exchange of a code", {});
     const call = await callAfterwards(kit, session.accessToken);
     const note = "a refresh after the second exchange of the code";
@@ -55,18 +53,13 @@ export function reuseCode(
   });
 }
 
-export async function requireAccepted(kit: Kit, token: string): Promise<void> {
-  const answer = await kit.call({
-    note: "the device list with the token of a login",
-    variant: "B",
-    token,
-  });
-  if (!isAccepted(answer))
-    throw new NotTried(`The device list refuses the person's token (${shownAnswer(answer)}).`);
+export async function callAsPerson(kit: Kit, token: string): Promise<void> {
+  const answer = await kit.call("the device list with the token of a login", "B", token);
+  requireAccepted(answer, "The device list refuses the person's token");
 }
 
 export function callAfterwards(kit: Kit, token: string): Promise<Answer> {
-  return kit.call({ note: "the device list with a token that was revoked", variant: "B", token });
+  return kit.call("the device list with a token that was revoked", "B", token);
 }
 
 const codeRules = refusals("B", ofTheClient, {
@@ -105,9 +98,9 @@ const codeRules = refusals("B", ofTheClient, {
   },
 });
 
-const facts = defineCases("B", {
+const facts = defineCases("B", ofLogin, {
   "token-response.code": {
-    ...fact,
+    section: "4.2",
     says: "A right code exchange returns access_token and refresh_token, both strings.",
     expected: "A success with access_token and refresh_token.",
     costs: { requests: 3, logins: 2 },
@@ -118,25 +111,17 @@ const facts = defineCases("B", {
     },
   },
   "code-exchange-secret": {
-    unknown: "code-exchange-secret",
-    ...fact,
     says:
       "The code exchange of a confidential client without client_secret shows whether it " +
       "must carry one.",
     async run(kit) {
-      const changes = withSecret(kit, undefined);
-      const { accessToken } = await tryExchange(
-        kit,
-        "a code exchange without client_secret",
-        changes,
-      );
+      const note = "a code exchange without client_secret";
+      const { accessToken } = await tryExchange(kit, note, withSecret(kit, undefined));
       const without = accessToken === undefined ? "is refused without it" : "works without it too";
       return learnt(`A code exchange works with client_secret and ${without}.`);
     },
   },
   "variant-b-code-rules.failure": {
-    unknown: "variant-b-code-rules",
-    ...fact,
     says:
       "A right code exchange after one with a wrong verifier shows whether a failed attempt " +
       "spends the code.",
@@ -166,14 +151,12 @@ export const waitingClientCodeCases: readonly CaseDefinition[] = [
   ...refusals("B", ofTheClient, {
     "client-code.lifetime": {
       note: "a code of more than ten minutes, the most that RFC 6749 recommends,",
-      costs: { requests: 4, logins: 3, seconds: 610 },
+      costs: { seconds: 610 },
       send: (kit) => exchangeAfter(kit, 610),
     },
   }),
-  ...defineCases("B", {
+  ...defineCases("B", ofLogin, {
     "variant-b-code-rules.lifetime": {
-      unknown: "variant-b-code-rules",
-      ...fact,
       says: "Codes of growing age show how long one can be exchanged.",
       costs: { requests: 7, logins: 6, seconds: 1_700 },
       async run(kit) {

@@ -2,18 +2,18 @@
 import { type CaseDefinition, defineCases, learnt, type Verdict } from "../case.js";
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
-import { accountFields, type ClientRequest, type Kit } from "../kit.js";
+import { accountFields, type ClientRequest, type Kit, tokenIn } from "../kit.js";
 import { exampleOf } from "../learning/schema.js";
 import type { DeploymentSettings } from "../learning/settings.js";
 import { randomText } from "../person.js";
-import { byB, findLifetime, isAccepted, open, refusals } from "./judge.js";
+import { byB, findLifetime, isAccepted, refusals } from "./judge.js";
 
 type RightFields = ReturnType<typeof accountFields>;
 
 /** A token request that is right but for a change. Cases that share it send it once. */
-function request(what: string, change: (right: RightFields) => Omit<ClientRequest, "note">) {
+function request(what: string, change: (right: RightFields) => ClientRequest) {
   const send = (kit: Kit, note: string): Promise<Answer> =>
-    kit.share(note, () => kit.requestTokenOfB({ note, ...change(accountFields(kit)) }));
+    kit.share(note, () => kit.requestTokenOfB(note, change(accountFields(kit))));
   return { note: `a token request ${what}`, send };
 }
 
@@ -56,25 +56,23 @@ function isErrorCode(value: unknown): boolean {
 
 /** What several refusals of the token endpoint have in common. */
 function errorsOf(answers: readonly Answer[]): Verdict {
-  const [first] = answers;
-  if (first === undefined) throw new NotTried("No request was refused.");
-  // One refusal shows no rule: its status may be that of the mistake.
-  const isOneStatus = answers.length > 1 && answers.every(({ status }) => status === first.status);
+  const statuses = [...new Set(answers.map(({ status }) => status))];
+  const [status] = statuses;
+  if (status === undefined) throw new NotTried("No request was refused.");
   const isStandard = answers.every(({ fields }) => isErrorCode(fields?.error));
-  const example = JSON.stringify(first.fields && exampleOf(first.fields));
-  const isOneShape = answers.every(
-    ({ fields }) => JSON.stringify(fields && exampleOf(fields)) === example,
+  const [example, other] = new Set(
+    answers.map(({ fields }) => JSON.stringify(fields && exampleOf(fields))),
   );
+  const common = isStandard || other !== undefined ? undefined : example;
   const shape = isStandard
     ? "A JSON object as in RFC 6749 section 5.2"
-    : isOneShape && example !== undefined
-      ? `Of the shape ${example.slice(0, 200)}`
-      : "Without a shape in common";
-  return learnt(`${shape}, with ${[...new Set(answers.map(({ status }) => status))].join(", ")}.`, {
-    ...(isOneStatus && { clientErrorStatus: first.status }),
-    ...(!isStandard &&
-      isOneShape &&
-      example !== undefined && { clientErrorBody: JSON.parse(example) }),
+    : common === undefined
+      ? "Without a shape in common"
+      : `Of the shape ${common.slice(0, 200)}`;
+  return learnt(`${shape}, with ${statuses.join(", ")}.`, {
+    // One refusal shows no rule: its status may be that of the mistake.
+    ...(answers.length > 1 && statuses.length === 1 && { clientErrorStatus: status }),
+    ...(common !== undefined && { clientErrorBody: JSON.parse(common) }),
   });
 }
 
@@ -83,17 +81,10 @@ const tokenLifetimes = [300, 600, 900, 1800, 3600, 7200, 14_400, 28_800, 43_200,
 
 async function isAcceptedAfter(kit: Kit, seconds: number): Promise<boolean> {
   const note = "a new token of the service account";
-  const { accessToken } = await kit.requestTokenOfB({ note, fields: accountFields(kit) });
-  if (accessToken === undefined)
-    throw new NotTried("A later token request of the service account was refused.");
+  const answer = await kit.requestTokenOfB(note, { fields: accountFields(kit) });
+  const token = tokenIn(answer, "A later token request of the service account");
   await kit.wait(seconds);
-  return isAccepted(
-    await kit.call({
-      note: `a call with a token of ${seconds} s`,
-      variant: "B",
-      token: accessToken,
-    }),
-  );
+  return isAccepted(await kit.call(`a call with a token of ${seconds} s`, "B", token));
 }
 
 const requestRules = refusals("B", ofTheAccount, {
@@ -128,12 +119,11 @@ const requestRules = refusals("B", ofTheAccount, {
   },
 });
 
-const fact = { section: "4.2", expected: open, needs, costs: { requests: 1 } };
+const ofControl = { needs, costs: { requests: 1 } };
 
-const facts = defineCases("B", {
+const facts = defineCases("B", ofControl, {
   "token-success-status.b": {
-    ...fact,
-    unknown: "token-success-status",
+    section: "4.2",
     says: "A right token request shows the status of a success.",
     async run(kit) {
       const { status } = await kit.granted("B");
@@ -141,8 +131,6 @@ const facts = defineCases("B", {
     },
   },
   "variant-b-token-fields": {
-    ...fact,
-    unknown: "variant-b-token-fields",
     says: "A right token request shows the fields of the answer besides access_token.",
     async run(kit) {
       const { fields = {} } = await kit.granted("B");
@@ -156,9 +144,6 @@ const facts = defineCases("B", {
     },
   },
   "variant-b-errors": {
-    ...fact,
-    unknown: "variant-b-errors",
-    section: "7.3",
     says:
       "The refusals of a made-up grant_type, of text/plain and of a wrong secret show status " +
       "and body of an error.",
@@ -176,9 +161,8 @@ const facts = defineCases("B", {
 export const clientRequestCases: readonly CaseDefinition[] = [...requestRules, ...facts];
 
 /** Cases that wait, which are tried last, because the tokens of the others expire meanwhile. */
-export const waitingClientRequestCases: readonly CaseDefinition[] = defineCases("B", {
+export const waitingClientRequestCases: readonly CaseDefinition[] = defineCases("B", ofControl, {
   "tokenLifetimeSeconds.b": {
-    ...fact,
     section: "5.9, 8",
     says:
       "expires_in, or else calls with a token of growing age, show how long an access token " +

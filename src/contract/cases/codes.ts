@@ -6,11 +6,11 @@ import {
   defineCases,
   holds,
   learnt,
-  type Verdict,
+  verdict,
 } from "../case.js";
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
-import { type Kit, type PluginRequest, shownAnswer } from "../kit.js";
+import { type Kit, type PluginRequest, shownAnswer, tokenIn } from "../kit.js";
 import { challengeOf, randomText } from "../person.js";
 import type { LaunchCode, Launched, Need, PkceInit } from "../target.js";
 import { byA, malformedErrors, observedOf, refusals } from "./judge.js";
@@ -67,7 +67,7 @@ export function exchange(
   more: Partial<PluginRequest> = {},
 ): Promise<Answer> {
   const fields = { grant_type: "authorization_code", code, code_verifier: verifier };
-  return kit.requestTokenOfA({ note, plugin: kit.need("pagePlugin"), ...more, fields });
+  return kit.requestTokenOfA(note, { plugin: kit.need("pagePlugin"), ...more, fields });
 }
 
 interface Control {
@@ -89,28 +89,24 @@ export function control(kit: Kit): Promise<Control> {
     const launched = await launch(kit);
     const code = await codeOf(kit, launched);
     const answer = await exchange(kit, "a right exchange of a code", code, { isRegular: true });
-    const token = answer.accessToken;
-    if (token === undefined)
-      throw new NotTried(`A right exchange was refused (${shownAnswer(answer)}).`);
+    const token = tokenIn(answer, "A right exchange");
     const note = "the device list for the operator who launched";
-    const list = await kit.call({ note, variant: "A", token, observe: "listDevices" });
+    const list = await kit.call(note, "A", token, { observe: "listDevices" });
     const again = await exchange(kit, "a code that was exchanged before", code);
     return { launched, sent: code.sent, answer, list, again };
   });
 }
 
 export const controlNeeds: readonly Need[] = ["tenantId", "pagePlugin", "launch"];
-const controlCosts = { requests: 3, slots: 2, codes: 1 };
-/** At most, with those of the control. */
-const costs = { requests: 5, slots: 4, codes: 2 };
-
-const ofLaunch = { needs: controlNeeds, costs, control };
+/** The costs are at most these, with those of the control. */
+const ofLaunch = { needs: controlNeeds, costs: { requests: 5, slots: 4, codes: 2 } };
 
 const launchCases = refusals<Control, LaunchCode | undefined>(
   "A",
   {
     ...ofLaunch,
-    says: (note) => `The host refuses ${note}.`,
+    control,
+    saying: (note) => `The host refuses ${note}.`,
     expected: "The host does not hand out a code.",
     judge: (sent) =>
       sent === undefined ? holds("The host refused.") : accepts("The host handed out a code."),
@@ -170,7 +166,7 @@ function agedCodes(kit: Kit): Promise<{ readonly young: Answer; readonly old: An
   });
 }
 
-const agedCosts = { requests: 5, slots: 4, codes: 3, seconds: ages.old };
+const agedCosts = { codes: 3, seconds: ages.old };
 
 /**
  * An exchange with the verifier of another launch, and then one of the same code with the right
@@ -185,11 +181,9 @@ function wrongVerifier(kit: Kit): Promise<readonly [wrong: Answer, right: Answer
   });
 }
 
-const malformed = { errors: malformedErrors };
-
 const exchangeCases = refusals<Control, Answer>(
   "A",
-  { ...ofLaunch, ...byA, says: (note) => `The token endpoint refuses ${note}.` },
+  { ...ofLaunch, ...byA, control, saying: (note) => `The token endpoint refuses ${note}.` },
   {
     "code.known": {
       note: "a code that is made up",
@@ -238,13 +232,13 @@ const exchangeCases = refusals<Control, Answer>(
       note: "a code without a verifier",
       send: async (kit, what) =>
         exchange(kit, what, { ...(await newCode(kit)), verifier: undefined }),
-      ...malformed,
+      errors: malformedErrors,
     },
     "code.verifier.short": {
       note: "a code with a verifier of 42 characters, whose challenge was sent",
       send: async (kit, what) =>
         exchange(kit, what, await newCode(kit, undefined, randomText().slice(1))),
-      ...malformed,
+      errors: malformedErrors,
     },
   },
 );
@@ -261,75 +255,58 @@ function typeOf(value: unknown): string {
 const userMembers = ["userId", "firstname", "lastname"];
 
 /** What a right launch shows. */
-const shownByLaunch: Readonly<
-  Record<string, readonly [string, string, (control: Control) => Verdict]>
-> = {
-  "launch-parameters": [
-    "2.4",
-    "The launch parameters include opaque_code, and maybe others.",
-    ({ launched: { parameters } }) => {
-      const names = Object.keys(parameters).sort();
-      const observed = `The launch parameters are ${names.map((name) => name.slice(0, 40)).join(", ")}.`;
-      return names.includes("opaque_code") ? learnt(observed) : breaks(observed);
+const shownCases = defineCases(
+  "A",
+  { needs: controlNeeds, costs: { requests: 3, slots: 2, codes: 1 } },
+  {
+    "launch-parameters": {
+      says: "The launch parameters include opaque_code, and maybe others.",
+      async run(kit) {
+        const names = Object.keys((await control(kit)).launched.parameters).sort();
+        const observed = `The launch parameters are ${names.map((name) => name.slice(0, 40)).join(", ")}.`;
+        return names.includes("opaque_code") ? learnt(observed) : breaks(observed);
+      },
     },
-  ],
-  "state-origin": [
-    "6",
-    "The state of host:auth-code equals a launch parameter, or another value.",
-    ({ launched: { parameters }, sent: { state } }) => {
-      const names = ["state", "opaque_code", ...Object.keys(parameters)];
-      const origin =
-        state === undefined ? undefined : names.find((name) => parameters[name] === state);
-      if (origin === undefined)
-        return learnt(
-          state === undefined
-            ? "The message has no state."
-            : "The state differs from every launch parameter.",
+    "state-origin": {
+      says: "The state of host:auth-code equals a launch parameter, or another value.",
+      async run(kit) {
+        const { launched, sent } = await control(kit);
+        const { parameters } = launched;
+        if (sent.state === undefined) return learnt("The message has no state.");
+        const names = ["state", "opaque_code", ...Object.keys(parameters)];
+        const origin = names.find((name) => parameters[name] === sent.state);
+        if (origin === undefined) return learnt("The state differs from every launch parameter.");
+        const observed = `The state equals the launch parameter ${origin.slice(0, 40)}.`;
+        if (origin === "state") return learnt(observed, { launchState: "launch-parameter" });
+        return learnt(observed, origin === "opaque_code" ? { launchState: origin } : undefined);
+      },
+    },
+    "token-response.a.operator": {
+      section: "2.3",
+      says:
+        "The token response of a launched plugin has revo.user with userId, firstname and " +
+        "lastname.",
+      async run(kit) {
+        const user = userOf((await control(kit)).answer);
+        const missing = userMembers.filter((name) => (user[name] ?? null) === null);
+        if (missing.length === 0) return holds("It has all three.");
+        return breaks(`revo.user lacks ${missing.join(", ")}.`);
+      },
+    },
+    "user-id-type": {
+      says: "The members of revo.user, and tenantId in host:auth-code, have JSON types.",
+      async run(kit) {
+        const { answer, sent } = await control(kit);
+        const user = userOf(answer);
+        const types = userMembers.map((name) => `${name}: ${typeOf(user[name])}`).join(", ");
+        const observed = `In revo.user ${types}; in host:auth-code tenantId: ${typeOf(sent.tenantId)}.`;
+        const userIdType = (["string", "number"] as const).find(
+          (type) => type === typeof user.userId,
         );
-      const observed = `The state equals the launch parameter ${origin.slice(0, 40)}.`;
-      if (origin === "state") return learnt(observed, { launchState: "launch-parameter" });
-      return learnt(observed, origin === "opaque_code" ? { launchState: origin } : undefined);
+        return learnt(observed, userIdType && { userIdType });
+      },
     },
-  ],
-  "token-response.a.operator": [
-    "2.3",
-    "The token response of a launched plugin has revo.user with userId, firstname and lastname.",
-    ({ answer }) => {
-      const missing = userMembers.filter((name) => (userOf(answer)[name] ?? null) === null);
-      const observed =
-        missing.length > 0 ? `revo.user lacks ${missing.join(", ")}.` : "It has all three.";
-      return (missing.length > 0 ? breaks : holds)(observed);
-    },
-  ],
-  "user-id-type": [
-    "2.3",
-    "The members of revo.user, and tenantId in host:auth-code, have JSON types.",
-    ({ answer, sent }) => {
-      const user = userOf(answer);
-      const types = userMembers.map((name) => `${name}: ${typeOf(user[name])}`).join(", ");
-      const observed =
-        `In revo.user ${types}; in host:auth-code tenantId: ` + `${typeOf(sent.tenantId)}.`;
-      const type = typeOf(user.userId);
-      return learnt(
-        observed,
-        type === "string" || type === "number" ? { userIdType: type } : undefined,
-      );
-    },
-  ],
-};
-
-const shownCases = Object.entries(shownByLaunch).flatMap(([id, [section, says, judge]]) =>
-  defineCases("A", {
-    [id]: {
-      unknown: id.includes(".") ? undefined : id,
-      section,
-      says,
-      expected: says,
-      needs: controlNeeds,
-      costs: controlCosts,
-      run: async (kit) => judge(await control(kit)),
-    },
-  }),
+  },
 );
 
 const notShown = "A refusal or a success: the description can be read either way.";
@@ -341,24 +318,21 @@ async function isSpent(kit: Kit, code: Code): Promise<{ isSpent: boolean; observ
   return { isSpent, observed: `The code was ${isSpent ? "" : "not "}spent. ${observedOf(answer)}` };
 }
 
-const attemptCases = defineCases("A", {
+const attemptCases = defineCases("A", ofLaunch, {
   "code-lifetime.within": {
     section: "3, 8",
     says: "The token endpoint exchanges a code 110 s old.",
     expected: "A success with an access token.",
-    needs: controlNeeds,
-    costs: { ...agedCosts, requests: 2, slots: 2, codes: 2 },
+    costs: { requests: 2, slots: 2, codes: 2, seconds: ages.old },
     async run(kit) {
       const { young } = await agedCodes(kit);
-      return (young.accessToken === undefined ? breaks : holds)(observedOf(young));
+      return verdict(young.accessToken !== undefined, observedOf(young));
     },
   },
   "code-unauthenticated-attempt": {
     section: "3",
     says: "An attempt whose assertion has a wrong signature spends the code, or leaves it.",
     expected: notShown,
-    needs: controlNeeds,
-    costs,
     async run(kit) {
       await control(kit);
       const code = await newCode(kit);
@@ -370,12 +344,11 @@ const attemptCases = defineCases("A", {
     },
   },
   "rate-limit-and-code": {
-    unknown: "rate-limit-and-code",
     section: "3, 8",
     says: "An attempt that is answered 429 spends the code, or leaves it.",
     expected: notShown,
-    needs: [...controlNeeds, "plugin", "rateLimit"],
-    costs: { requests: 55, slots: 54, codes: 2, seconds: 91 },
+    needs: ["plugin", "rateLimit"],
+    costs: { requests: 55, slots: 54, seconds: 91 },
     safe: false,
     async run(kit) {
       const { requests, windowSeconds } = kit.need("rateLimit");
@@ -385,7 +358,7 @@ const attemptCases = defineCases("A", {
       const code = await newCode(kit);
       const note = "a token request to use up the rate limit";
       for (let sent = 0, status = 0; sent < requests && status !== 429; sent++)
-        status = (await kit.requestTokenOfA({ note, limited: true })).status;
+        status = (await kit.requestTokenOfA(note, { limited: true })).status;
       const first = await exchange(kit, "a code over the rate limit", code, { limited: true });
       if (first.status !== 429)
         throw new NotTried(`The rate limit was not met (${shownAnswer(first)}).`);

@@ -2,16 +2,16 @@
 import { emulatorRules, type RuleId } from "../../emulator/rules.js";
 import {
   accepts,
-  breaks,
-  type CaseCosts,
   type CaseDefinition,
   defineCases,
-  holds,
+  type Row,
+  ruleOf,
   type Verdict,
+  verdict,
 } from "../case.js";
+import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
 import { type Kit, shownAnswer, type Variant } from "../kit.js";
-import type { Need } from "../target.js";
 
 /**
  * A request that cannot be read or lacks a field is one or the other: see the unknown
@@ -22,15 +22,11 @@ export const malformedErrors = ["invalid_grant", "invalid_request"] as const;
 /** The answer of the emulator's table to a request that breaks the rule, in words. */
 export function expectedAnswer(rule: RuleId, errors: readonly string[] = errorsOf(rule)): string {
   const { status } = emulatorRules[rule].answer;
-  return (
-    "The request is refused with " +
-    `${status}${errors.length > 0 ? ` ${errors.join(" or ")}` : ""}.`
-  );
+  return `The request is refused with ${[status, errors.join(" or ")].join(" ").trimEnd()}.`;
 }
 
 function errorsOf(rule: RuleId): readonly string[] {
-  const { error } = emulatorRules[rule].answer;
-  return error === undefined ? [] : [error];
+  return [emulatorRules[rule].answer.error ?? []].flat();
 }
 
 /** A request that breaks the rule must get the rule's answer (section 7.1). */
@@ -40,11 +36,9 @@ export function refusedByA(
   errors: readonly string[] = errorsOf(rule),
 ): Verdict {
   const { status, fields } = answer;
-  const isRight =
-    status === emulatorRules[rule].answer.status &&
-    (errors.length === 0 || errors.some((error) => error === fields?.error)) &&
-    !hasToken(answer);
-  return (isRight ? holds : hasToken(answer) ? accepts : breaks)(observedOf(answer));
+  const isRight = errors.length === 0 || errors.some((error) => error === fields?.error);
+  if (hasToken(answer)) return accepts(observedOf(answer));
+  return verdict(isRight && status === emulatorRules[rule].answer.status, observedOf(answer));
 }
 
 /**
@@ -52,8 +46,8 @@ export function refusedByA(
  * will do.
  */
 export function refusedByB(answer: Answer): Verdict {
-  const isRefused = answer.status >= 400 && answer.status < 500 && !hasToken(answer);
-  return (isRefused ? holds : isAccepted(answer) ? accepts : breaks)(observedOf(answer));
+  if (isAccepted(answer)) return accepts(observedOf(answer));
+  return verdict(isRefusal(answer) && !hasToken(answer), observedOf(answer));
 }
 
 export function observedOf(answer: Answer): string {
@@ -65,76 +59,65 @@ function hasToken({ fields }: Answer): boolean {
   return typeof fields?.access_token === "string";
 }
 
+export function isRefusal({ status }: Answer): boolean {
+  return status >= 400 && status < 500;
+}
+
 /** Whether a call got past the bearer token. */
 export function isAccepted({ status }: Answer): boolean {
   return status >= 200 && status < 300;
 }
 
-export interface Group<Control, Sent> extends Pick<CaseDefinition, "needs"> {
-  readonly costs: Partial<CaseCosts>;
+/** Returns the answer to a right call. @throws NotTried that begins with `otherwise` */
+export function requireAccepted(answer: Answer, otherwise: string): Answer {
+  if (isAccepted(answer)) return answer;
+  throw new NotTried(`${otherwise} (${shownAnswer(answer)}).`);
+}
+
+export interface Group<Control, Sent> extends Row {
   /** Makes sure that a right request succeeds. @throws NotTried */
   readonly control: (kit: Kit) => Promise<Control>;
   readonly judge: (sent: Sent, rule: RuleId, errors?: readonly string[]) => Verdict;
-  readonly expected: string | ((rule: RuleId, errors?: readonly string[]) => string);
+  /** Instead of `expected`, where that depends on the rule. */
+  readonly expects?: (rule: RuleId, errors?: readonly string[]) => string;
   /** The promise in words. Default: that the request is refused. */
-  readonly says?: (note: string) => string;
+  readonly saying?: (note: string) => string;
 }
 
-export interface Refusal<Control, Sent> extends Pick<Partial<CaseDefinition>, "safe"> {
+export interface Refusal<Control, Sent> extends Row {
   /** The request that breaks the rule: "a token request by PUT". */
   readonly note: string;
-  /** Besides those of the group. */
-  readonly needs?: readonly Need[];
-  readonly costs?: Partial<CaseCosts>;
   /** The errors that the description allows. Default: that of the rule. */
   readonly errors?: readonly string[];
   readonly send: (kit: Kit, note: string, control: Control) => Promise<Sent>;
 }
 
-/** Cases about requests that a rule refuses whose id is the case's, or begins it. */
+/** Cases about requests that the rule of the case refuses. */
 export function refusals<Control, Sent>(
   variant: Variant,
-  { control, judge, expected, says = isRefused, ...group }: Group<Control, Sent>,
+  { control, judge, expects, saying = isRefused, ...common }: Group<Control, Sent>,
   rows: Readonly<Record<string, Refusal<Control, Sent>>>,
 ): readonly CaseDefinition[] {
-  const all = Object.entries(rows).map(
-    ([id, { note, send, errors, needs = [], costs, ...row }]) => {
-      const rule = ruleOf(id);
-      const about = {
-        rule,
-        section: emulatorRules[rule].section,
-        says: says(note),
-        expected: typeof expected === "string" ? expected : expected(rule, errors),
-        needs: [...group.needs, ...needs],
-        costs: { ...group.costs, ...costs },
-      };
-      const run = async (kit: Kit) =>
-        judge(await send(kit, note, await control(kit)), rule, errors);
-      return [id, { ...about, ...row, run }] as const;
-    },
-  );
-  return defineCases(variant, Object.fromEntries(all));
+  const all = Object.entries(rows).map(([id, { note, send, errors, ...row }]) => {
+    const rule = ruleOf(id) as RuleId;
+    const run = async (kit: Kit) => judge(await send(kit, note, await control(kit)), rule, errors);
+    const expected = expects?.(rule, errors);
+    return [id, { says: saying(note), ...(expected && { expected }), ...row, run }] as const;
+  });
+  return defineCases(variant, common, Object.fromEntries(all));
 }
 
 const isRefused = (note: string) => `${note.charAt(0).toUpperCase()}${note.slice(1)} is refused.`;
 
-/** The rule whose id is that of the case, or its beginning. */
-export function ruleOf(id: string): RuleId {
-  return (Object.hasOwn(emulatorRules, id) ? id : id.slice(0, id.lastIndexOf("."))) as RuleId;
-}
-
 /** How the token endpoint's answers to such requests are judged in each variant. */
-export const byA: Pick<Group<unknown, Answer>, "judge" | "expected"> = {
+export const byA: Pick<Group<unknown, Answer>, "judge" | "expects"> = {
   judge: refusedByA,
-  expected: expectedAnswer,
+  expects: expectedAnswer,
 };
-export const byB: typeof byA = {
+export const byB: Pick<Group<unknown, Answer>, "judge" | "expected"> = {
   judge: refusedByB,
   expected: "A 4xx without a token: Variant B's errors are not shown (section 7.3).",
 };
-
-/** What is expected where the description shows nothing. */
-export const open = "Any answer: the description leaves it open.";
 
 /**
  * Ages are tried so far from a plausible lifetime, in seconds, because a server's clock has whole
@@ -160,7 +143,6 @@ export async function findLifetime(
     else fails = middle;
   }
   const seconds = plausible[works / 2];
-  const observed =
-    `more than ${ages[works] ?? 0} s and at most ` + `${ages[fails] ?? "any number of"} s`;
+  const observed = `more than ${ages[works] ?? 0} s and at most ${ages[fails] ?? "any number of"} s`;
   return { observed: seconds === undefined ? observed : `${seconds} s`, seconds };
 }

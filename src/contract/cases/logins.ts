@@ -2,7 +2,15 @@
  * Variant B's authorization endpoint (section 5.8), which is not shown: what it refuses, and a
  * person's refusal.
  */
-import { accepts, breaks, type CaseDefinition, defineCases, holds, learnt } from "../case.js";
+import {
+  accepts,
+  breaks,
+  type CaseDefinition,
+  defineCases,
+  holds,
+  learnt,
+  verdict,
+} from "../case.js";
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
 import type { Fields, Kit } from "../kit.js";
@@ -13,7 +21,7 @@ import {
   randomText,
   sharedSession,
 } from "../person.js";
-import { open, refusals } from "./judge.js";
+import { refusals } from "./judge.js";
 
 /** What an authorization endpoint did with a request. */
 interface Shown {
@@ -63,7 +71,7 @@ function isAt(url: string, other: string): boolean {
 async function visit(kit: Kit, note: string, changes: Fields = {}, more = ""): Promise<Shown> {
   const url = (await authorizationUrl(kit, randomText(), changes)).href + more;
   const headers = { accept: "text/html" };
-  const answer = await kit.send(async () => ({ note, method: "GET", url, headers }));
+  const answer = await kit.send({ note, method: "GET", url, headers });
   return shownBy(kit, answer, changes.redirect_uri);
 }
 
@@ -126,8 +134,8 @@ const clientRules = refusals(
   "B",
   {
     ...ofTheClient,
-    judge: (shown: Shown) =>
-      (shown.isRefused && !shown.isCallback ? holds : breaks)(`${shown.observed}.`),
+    judge: ({ isRefused, isCallback, observed }: Shown) =>
+      verdict(isRefused && !isCallback, `${observed}.`),
     expected:
       'An error page: the server "MUST NOT" redirect to the client (RFC 6749 section 4.1.2.1).',
   },
@@ -140,52 +148,45 @@ const clientRules = refusals(
   },
 );
 
-const fact = { unknown: "authorization-endpoint", section: "4.2", expected: open };
-
-const facts = defineCases("B", {
-  "authorization-endpoint.parameters": {
-    ...fact,
-    says:
-      "A right authorization request shows whether the parameters of RFC 6749 and RFC " +
-      "7636 suffice.",
-    needs,
-    costs: { requests: 1 },
-    run: async (kit) =>
-      learnt(`The standard parameters suffice: ${(await control(kit)).observed}.`),
-  },
-  "authorization-endpoint.issuer": {
-    ...fact,
-    says: "The callback of a login shows whether it carries iss (RFC 9207).",
-    needs: [...needs, "login"],
-    costs: { requests: 3, logins: 2 },
-    async run(kit) {
-      const issuerInCallback = (await sharedSession(kit)).callback.has("iss");
-      return learnt(`The callback carries ${issuerInCallback ? "iss" : "no iss"}.`, {
-        issuerInCallback,
-      });
+const facts = defineCases(
+  "B",
+  { needs },
+  {
+    "authorization-endpoint.parameters": {
+      says:
+        "A right authorization request shows whether the parameters of RFC 6749 and RFC " +
+        "7636 suffice.",
+      costs: { requests: 1 },
+      run: async (kit) =>
+        learnt(`The standard parameters suffice: ${(await control(kit)).observed}.`),
+    },
+    "authorization-endpoint.issuer": {
+      says: "The callback of a login shows whether it carries iss (RFC 9207).",
+      needs: ["login"],
+      costs: { requests: 3, logins: 2 },
+      async run(kit) {
+        const issuerInCallback = (await sharedSession(kit)).callback.has("iss");
+        return learnt(`The callback carries ${issuerInCallback ? "iss" : "no iss"}.`, {
+          issuerInCallback,
+        });
+      },
+    },
+    "login.consent": {
+      says:
+        "A login that the person refuses ends at the redirect URI with an error and " +
+        "without a code.",
+      expected: "A callback with error and without code.",
+      needs: ["denyLogin"],
+      costs: { logins: 1 },
+      async run(kit) {
+        const url = await authorizationUrl(kit, randomText());
+        const callback = await callbackOf(kit, "denyLogin", url);
+        if (callback.has("code")) return accepts("A callback with a code.");
+        const isTold = callback.has("error");
+        return verdict(isTold, `A callback ${isTold ? "with" : "without"} error.`);
+      },
     },
   },
-  "login.consent": {
-    rule: "login.consent",
-    section: "5.8 (RFC 6749 section 4.1.2.1)",
-    says:
-      "A login that the person refuses ends at the redirect URI with an error and " +
-      "without a code.",
-    expected: "A callback with error and without code.",
-    needs: [...needs, "denyLogin"],
-    costs: { logins: 1 },
-    async run(kit) {
-      const callback = await callbackOf(
-        kit,
-        "denyLogin",
-        await authorizationUrl(kit, randomText()),
-      );
-      if (callback.has("code")) return accepts("A callback with a code.");
-      return callback.has("error")
-        ? holds("A callback with error.")
-        : breaks("A callback without error.");
-    },
-  },
-});
+);
 
 export const loginCases: readonly CaseDefinition[] = [...requestRules, ...clientRules, ...facts];

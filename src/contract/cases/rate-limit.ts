@@ -9,20 +9,22 @@ import {
   holds,
   learnt,
   type Verdict,
+  verdict,
 } from "../case.js";
 import { NotTried } from "../errors.js";
 import { type Answer, retryAfterMs } from "../exchange.js";
-import type { Kit } from "../kit.js";
+import { formType, type Kit } from "../kit.js";
 
 /** Takes a slot, needs no credential, and may be answered 429. */
 function ask(kit: Kit, tenantId?: string): Promise<Answer> {
-  const url = kit.tokenUrlOfA(tenantId);
-  const headers = { "content-type": "application/x-www-form-urlencoded" };
-  const about = { note: "a request that takes a slot of the rate limit", fields: ["grant_type"] };
-  return kit.send(
-    async () => ({ ...about, url, headers, body: "grant_type=bivariant-contract" }),
-    true,
-  );
+  return kit.send({
+    note: "a request that takes a slot of the rate limit",
+    url: kit.tokenUrlOfA(tenantId),
+    headers: { "content-type": formType },
+    body: "grant_type=bivariant-contract",
+    fields: ["grant_type"],
+    limited: true,
+  });
 }
 
 interface Burst {
@@ -144,91 +146,85 @@ async function learnLimit(kit: Kit): Promise<Verdict> {
   );
 }
 
-const known = {
-  needs: ["tenantId", "rateLimit"],
-  costs: { requests: 2 * mostOfKnownLimit + 3, slots: mostOfKnownLimit + 1, seconds: 183 },
-  safe: false,
-} as const;
-
-export const rateLimitCases: readonly CaseDefinition[] = defineCases("A", {
-  "token-request.rate-limit": {
-    ...known,
-    rule: "token-request.rate-limit",
-    section: "8",
-    says: "After as many token requests as the limit allows, the next one is answered 429.",
-    expected: "429 after exactly as many requests.",
-    run: (kit) =>
-      judgeLimit(kit, async (requests) => {
-        const burst = await askUntilRefused(kit, requests + 1);
-        if (burst.refused === undefined)
-          return accepts(`${burst.admitted} requests were admitted.`);
-        requireMet(burst, requests);
-        return holds(`429 after ${requests} requests.`);
-      }),
-  },
-  "rate-limit.tenant": {
-    ...known,
-    needs: [...known.needs, "secondTenantId"],
-    rule: "rate-limit.tenant",
-    section: "8",
-    says: "While one tenant's limit is met, a token request of another tenant is not answered 429.",
-    expected: "Another answer than 429.",
-    run: (kit) =>
-      judgeLimit(kit, async (requests) => {
-        requireMet(await askUntilRefused(kit, requests + 1), requests);
-        const { status } = await ask(kit, kit.need("secondTenantId"));
-        return (status === 429 ? breaks : holds)(`The other tenant gets ${status}.`);
-      }),
-  },
-  "rate-limit.sliding": {
-    ...known,
-    rule: "rate-limit.sliding",
-    section: "8",
-    says:
-      "When the window's length has passed since the first of several requests, one slot is " +
-      "free, and only one.",
-    expected: "One request is admitted, and the next is answered 429.",
-    run: (kit) =>
-      judgeLimit(kit, async (requests, windowSeconds) => {
-        await ask(kit);
-        await kit.wait(windowSeconds / 2);
-        const burst = await askUntilRefused(kit, 2 * requests);
-        requireMet(burst, requests - 1);
-        if (burst.admitted >= requests)
-          return breaks(`${burst.admitted + 1} requests were admitted within the window.`);
-        await kit.wait(windowSeconds / 2 + 1);
-        const { admitted } = await askUntilRefused(kit, 2);
-        // A server may count refused requests too: the description is silent about these.
-        if (admitted === 0) throw new NotTried("No slot was free when the window had passed.");
-        return (admitted === 1 ? holds : breaks)(
-          `${admitted === 1 ? "One slot was" : "More were"} free.`,
-        );
-      }),
-  },
-  "rate-limit-numbers": {
-    unknown: "rate-limit-numbers",
-    section: "8",
-    says: "Token requests are sent until 429 comes, and after a pause again.",
-    expected: "The description does not show the numbers.",
-    needs: ["tenantId"],
-    costs: { requests: mostRequests, slots: mostRequests, seconds: 180 },
+const knownLimits = defineCases(
+  "A",
+  {
+    needs: ["tenantId", "rateLimit"],
+    costs: { requests: 2 * mostOfKnownLimit + 3, slots: mostOfKnownLimit + 1, seconds: 183 },
     safe: false,
-    run: learnLimit,
   },
-  "failure-status": {
-    unknown: "failure-status",
-    section: "7.1",
-    says: "The rate limit is answered 429, although every failure is said to be 400.",
-    expected: "The description leaves the body open, and contradicts itself in the status.",
-    needs: ["tenantId"],
-    async run(kit) {
-      const isOfA = (url: string) => url.includes("/external-plugin/");
-      const limited = kit.exchanges.all.findLast(({ status, url }) => status === 429 && isOfA(url));
-      if (limited === undefined)
-        throw new NotTried("No 429 came. Name rate-limit-numbers to meet one.");
-      const retryAfter = limited.headers.includes("retry-after") ? "with" : "without";
-      const body = limited.body === "empty" ? "an empty body" : "a body";
-      return learnt(`429 with ${body}, ${retryAfter} Retry-After.`);
+  {
+    "token-request.rate-limit": {
+      says: "After as many token requests as the limit allows, the next one is answered 429.",
+      expected: "429 after exactly as many requests.",
+      run: (kit) =>
+        judgeLimit(kit, async (requests) => {
+          const burst = await askUntilRefused(kit, requests + 1);
+          if (burst.refused === undefined)
+            return accepts(`${burst.admitted} requests were admitted.`);
+          requireMet(burst, requests);
+          return holds(`429 after ${requests} requests.`);
+        }),
+    },
+    "rate-limit.tenant": {
+      needs: ["secondTenantId"],
+      says: "While one tenant's limit is met, a token request of another tenant is not answered 429.",
+      expected: "Another answer than 429.",
+      run: (kit) =>
+        judgeLimit(kit, async (requests) => {
+          requireMet(await askUntilRefused(kit, requests + 1), requests);
+          const { status } = await ask(kit, kit.need("secondTenantId"));
+          return verdict(status !== 429, `The other tenant gets ${status}.`);
+        }),
+    },
+    "rate-limit.sliding": {
+      says:
+        "When the window's length has passed since the first of several requests, one slot is " +
+        "free, and only one.",
+      expected: "One request is admitted, and the next is answered 429.",
+      run: (kit) =>
+        judgeLimit(kit, async (requests, windowSeconds) => {
+          await ask(kit);
+          await kit.wait(windowSeconds / 2);
+          const burst = await askUntilRefused(kit, 2 * requests);
+          requireMet(burst, requests - 1);
+          if (burst.admitted >= requests)
+            return breaks(`${burst.admitted + 1} requests were admitted within the window.`);
+          await kit.wait(windowSeconds / 2 + 1);
+          const { admitted } = await askUntilRefused(kit, 2);
+          // A server may count refused requests too: the description is silent about these.
+          if (admitted === 0) throw new NotTried("No slot was free when the window had passed.");
+          return verdict(admitted === 1, `${admitted === 1 ? "One slot was" : "More were"} free.`);
+        }),
     },
   },
-});
+);
+
+const facts = defineCases(
+  "A",
+  { needs: ["tenantId"] },
+  {
+    "rate-limit-numbers": {
+      says: "Token requests are sent until 429 comes, and after a pause again.",
+      costs: { requests: mostRequests, slots: mostRequests, seconds: 180 },
+      safe: false,
+      run: learnLimit,
+    },
+    "failure-status": {
+      says: "The rate limit is answered 429, although every failure is said to be 400.",
+      expected: "The description leaves the body open, and contradicts itself in the status.",
+      async run(kit) {
+        const limited = kit.exchanges.all.findLast(
+          ({ status, url }) => status === 429 && url.includes("/external-plugin/"),
+        );
+        if (limited === undefined)
+          throw new NotTried("No 429 came. Name rate-limit-numbers to meet one.");
+        const retryAfter = limited.headers.includes("retry-after") ? "with" : "without";
+        const body = limited.body === "empty" ? "an empty body" : "a body";
+        return learnt(`429 with ${body}, ${retryAfter} Retry-After.`);
+      },
+    },
+  },
+);
+
+export const rateLimitCases: readonly CaseDefinition[] = [...knownLimits, ...facts];

@@ -14,11 +14,10 @@ import {
   reuseCosts,
   sharedSession,
 } from "../person.js";
-import { callAfterwards, requireAccepted, reuseCode } from "./client-codes.js";
-import { byB, isAccepted, observedOf, open, refusals, refusedByB } from "./judge.js";
+import { callAfterwards, callAsPerson, reuseCode } from "./client-codes.js";
+import { byB, isAccepted, observedOf, refusals, refusedByB } from "./judge.js";
 
-const needs = ["apiClient", "login"] as const;
-const costs = refreshCosts;
+const ofLogin = { needs: ["apiClient", "login"], costs: refreshCosts } as const;
 
 /**
  * The refresh token of a new login is used twice, and then the newer tokens are.
@@ -32,7 +31,7 @@ function reuseRefreshToken(
     if (!isRotated) throw new NotTried("Refresh tokens are not rotated, so none is spent.");
     const session = await newSession(kit);
     const spent = session.refreshToken ?? "";
-    await requireAccepted(kit, session.accessToken);
+    await callAsPerson(kit, session.accessToken);
     await refreshSession(kit, session, { path, note: "the refresh of a new login" });
     const note = "the second use of a refresh token";
     const again = await refreshAt(kit, { path, refreshToken: spent, note });
@@ -56,8 +55,7 @@ function revoked([again, judged, other]: Reuse): Verdict {
   return { ...learnt("The reuse revokes nothing."), accepted: true };
 }
 
-const ofTheClient = { ...byB, needs, costs, control: firstRefresh };
-const fact = { section: "5.9", expected: open, needs, costs };
+const ofTheClient = { ...byB, ...ofLogin, control: firstRefresh };
 /** Reuse may end in a revocation. */
 const whole = { costs: reuseCosts, safe: false };
 
@@ -88,56 +86,45 @@ const refreshRules = refusals("B", ofTheClient, {
   },
 });
 
-const codeReuse = async (
-  kit: Kit,
-  judged: "call" | "refresh",
-  other: "call" | "refresh",
-): Promise<Reuse> => {
-  const reused = await reuseCode(kit);
-  return [reused.second, reused[judged], reused[other]];
-};
-
-const refreshReuse = async (
-  kit: Kit,
-  judged: "call" | "newest",
-  other: "call" | "newest",
-): Promise<Reuse> => {
-  const reused = await reuseRefreshToken(kit);
-  return [reused.again, reused[judged], reused[other]];
-};
-
 const revocations = refusals<unknown, Reuse>(
   "B",
-  { ...ofTheClient, judge: revoked, expected: "A 4xx, if the login was revoked." },
+  { ...ofTheClient, ...whole, judge: revoked, expected: "A 4xx, if the login was revoked." },
   {
     "refresh.revoked": {
-      ...whole,
       note: "a refresh after the second exchange of the code",
-      send: (kit) => codeReuse(kit, "refresh", "call"),
+      async send(kit) {
+        const { second, refresh, call } = await reuseCode(kit);
+        return [second, refresh, call];
+      },
     },
     "refresh.revoked.refresh-reuse": {
-      ...whole,
       note: "the newest refresh token after the second use of an older one",
-      send: (kit) => refreshReuse(kit, "newest", "call"),
+      async send(kit) {
+        const { again, newest, call } = await reuseRefreshToken(kit);
+        return [again, newest, call];
+      },
     },
     "bearer.revoked.code-reuse": {
-      ...whole,
       note: "an access token after the second exchange of the code",
-      send: (kit) => codeReuse(kit, "call", "refresh"),
+      async send(kit) {
+        const { second, refresh, call } = await reuseCode(kit);
+        return [second, call, refresh];
+      },
     },
     "bearer.revoked.refresh-reuse": {
-      ...whole,
       note: "an access token after the second use of a refresh token",
-      send: (kit) => refreshReuse(kit, "call", "newest"),
+      async send(kit) {
+        const { again, newest, call } = await reuseRefreshToken(kit);
+        return [again, call, newest];
+      },
     },
   },
 );
 
-const facts = defineCases("B", {
+const open = "Any answer: the description leaves it open.";
+
+const facts = defineCases("B", ofLogin, {
   "refresh-request": {
-    unknown: "refresh-request",
-    ...fact,
-    section: "4.2",
     says: "Made-up refresh tokens, and at last a real one, show the path that redeems them.",
     async run(kit) {
       const { path, answer } = await firstRefresh(kit);
@@ -146,7 +133,8 @@ const facts = defineCases("B", {
     },
   },
   "refreshTokens.rotation": {
-    ...fact,
+    section: "5.9",
+    expected: open,
     says: "A refresh shows whether a new refresh token replaces the old one.",
     async run(kit) {
       const { isRotated } = await firstRefresh(kit);
@@ -155,7 +143,8 @@ const facts = defineCases("B", {
     },
   },
   "refreshTokens.reuseDetection": {
-    ...fact,
+    section: "5.9",
+    expected: open,
     says: "The newest tokens show whether the reuse of an older refresh token revokes the login.",
     ...whole,
     async run(kit) {
