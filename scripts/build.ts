@@ -32,7 +32,6 @@ export const BUNDLED: readonly string[] = [
   "eventsource-parser",
   "hono",
   "json-p3",
-  "p-map",
   "randexp",
   "undici",
   "yaml",

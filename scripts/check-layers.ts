@@ -42,7 +42,7 @@ const LAYERS: readonly Layer[] = [
   { holds: "src/errors.ts", may: [] },
   { holds: "src/version.ts", may: [] },
   { holds: "src/option-names.ts", may: [] },
-  { holds: "src/html-text.ts", may: [] },
+  { holds: "src/html-page.ts", may: [] },
   { holds: "src/input-file.ts", may: ["node:"] },
   {
     holds: "src/options.ts",
@@ -127,7 +127,7 @@ const LAYERS: readonly Layer[] = [
   { holds: "src/doctor/", may: [...CORE, "jose", "node:"] },
   {
     holds: "src/survey/",
-    may: [...CORE, "src/doctor/", "csv-parse", "csv-stringify", "p-map", "yaml", "node:"],
+    may: [...CORE, "src/doctor/", "csv-parse", "csv-stringify", "yaml", "node:"],
   },
   {
     holds: "src/internal.ts",
@@ -158,7 +158,7 @@ const LAYERS: readonly Layer[] = [
 const FOR_EVERYONE = [
   "src/version.ts",
   "src/option-names.ts",
-  "src/html-text.ts",
+  "src/html-page.ts",
   "src/input-file.ts",
 ];
 /** Single files (prefixes of paths) that may use builtins of Node although their layer may not. */

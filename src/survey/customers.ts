@@ -4,7 +4,6 @@
  */
 import { access, constants } from "node:fs/promises";
 import { resolve } from "node:path";
-import pMap from "p-map";
 import { isConfigurationError, type Variant } from "../errors.js";
 import { type NamesOf, unknownName } from "../option-names.js";
 import { requireOptions } from "../options.js";
@@ -113,25 +112,9 @@ export async function readCustomers(
   });
   const checked = checkCustomers(rows, { allowInsecureHttp });
   wrong.push(...checked.wrong);
-  const isReadable = (path: string) =>
-    access(path, constants.R_OK).then(
-      () => true,
-      () => false,
-    );
-  const secretProblem = async (customer: Customer): Promise<string | undefined> => {
-    for (const secret of ["aPrivateKey", "bClientSecret"] as const) {
-      const [file, variable] = [customer[`${secret}File`], customer[`${secret}Variable`]];
-      if (file !== undefined && !(await isReadable(file)))
-        return (
-          `has a file in ${secret}File that cannot be read. ` +
-          "Write the path of a file, not the secret itself."
-        );
-      if (variable !== undefined && !variables[variable])
-        return `names a variable in ${secret}Variable that is not set.`;
-    }
-    return undefined;
-  };
-  const problems = await pMap(checked.customers, secretProblem, { concurrency: 32 });
+  const problems = await Promise.all(
+    checked.customers.map((customer) => secretProblem(customer, variables)),
+  );
   const customers = checked.customers.filter((customer, index) => {
     const problem = problems[index];
     if (problem !== undefined) wrong.push({ line: customer.line ?? 0, problem });
@@ -140,23 +123,39 @@ export async function readCustomers(
   return { customers, wrong: wrong.sort((one, other) => one.line - other.line) };
 }
 
+const secrets = ["aPrivateKey", "bClientSecret"] as const;
+
+/** The rest of a sentence about a file or a variable that is not there. */
+async function secretProblem(
+  customer: Customer,
+  variables: Readonly<Record<string, string | undefined>>,
+): Promise<string | undefined> {
+  for (const secret of secrets) {
+    const [file, variable] = [customer[`${secret}File`], customer[`${secret}Variable`]];
+    const fault = file && (await access(file, constants.R_OK).catch((error: unknown) => error));
+    if (fault)
+      return (
+        `has a file in ${secret}File that cannot be read. ` +
+        "Write the path of a file, not the secret itself."
+      );
+    if (variable !== undefined && !variables[variable])
+      return `names a variable in ${secret}Variable that is not set.`;
+  }
+  return undefined;
+}
+
 function checkHeader(names: readonly string[]): void {
-  const problem = names.map(problemOfName).find((one) => one !== undefined);
+  const double = names.find((name, index) => name !== "" && names.indexOf(name) !== index);
+  const problem =
+    names.map(problemOfName).find((one) => one !== undefined) ??
+    (double && `names a column twice: ${shownName(double)}.`) ??
+    (names.includes("baseUrl")
+      ? undefined
+      : "names no column baseUrl. " +
+        "A survey reads a CSV whose first line names the columns, JSON lines, or a list in YAML. " +
+        `The columns are ${columns.join(", ")}.`);
   if (problem !== undefined)
     throw new SurveyError("customers_invalid", `The first line ${problem}`);
-  const double = names.find((name, index) => name !== "" && names.indexOf(name) !== index);
-  if (double !== undefined)
-    throw new SurveyError(
-      "customers_invalid",
-      `The first line names a column twice: ${shownName(double)}.`,
-    );
-  if (!names.includes("baseUrl"))
-    throw new SurveyError(
-      "customers_invalid",
-      "The first line names no column baseUrl. " +
-        "A survey reads a CSV whose first line names the columns, JSON lines, or a list in YAML. " +
-        `The columns are ${columns.join(", ")}.`,
-    );
 }
 
 const letters = (name: string) => name.toLowerCase().replace(/[^a-z]/g, "");
@@ -228,12 +227,8 @@ export function checkCustomers(given: readonly Customer[], options: CheckOptions
 export function identityOf(
   one: { readonly [Name in "baseUrl" | "tenantId" | "aClientId" | "bClientId"]?: unknown },
 ): string {
-  return JSON.stringify([
-    one.baseUrl,
-    one.tenantId ?? null,
-    one.aClientId ?? null,
-    one.bClientId ?? null,
-  ]);
+  const { baseUrl, tenantId, aClientId, bClientId } = one;
+  return JSON.stringify([baseUrl, tenantId, aClientId, bClientId]);
 }
 
 /**
@@ -260,15 +255,12 @@ function checkCustomer(customer: Customer, { allowInsecureHttp }: CheckOptions):
  */
 function problemOf(customer: Customer): string | undefined {
   for (const name of columns)
-    if (
-      customer[name] !== undefined &&
-      (typeof customer[name] !== "string" || customer[name] === "")
-    )
+    if (!["string", "undefined"].includes(typeof customer[name]) || customer[name] === "")
       return `must hold a text in ${name}.`;
   const { tenantId, variant, aClientId, aKeyId, bClientId } = customer;
   if (variant !== undefined && variant !== "A" && variant !== "B")
     return "must have A or B in variant.";
-  for (const secret of ["aPrivateKey", "bClientSecret"] as const) {
+  for (const secret of secrets) {
     const [file, variable] = [customer[`${secret}File`], customer[`${secret}Variable`]];
     if (file !== undefined && variable !== undefined)
       return `has both ${secret}File and ${secret}Variable. Keep one.`;

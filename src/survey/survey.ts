@@ -1,6 +1,6 @@
 /** `survey`: asks many customers, some at a time, and yields each result as it comes. */
-import pMap, { pMapSkip } from "p-map";
 import { type AuthOptions, resolveServiceOptions } from "../client-options.js";
+import { whenAborted } from "../http/exchange.js";
 import type { NamesOf } from "../option-names.js";
 import {
   invalidOption,
@@ -77,11 +77,7 @@ export function survey(
     throw invalidOption("concurrency", "must be a whole number, 1 or more");
   const { fetch, clock, timeoutMs, retryDeadlineMs } = options;
   const resolved = resolveServiceOptions({
-    fetch,
-    clock,
-    timeoutMs,
-    retryDeadlineMs,
-    allowInsecureHttp,
+    ...{ fetch, clock, timeoutMs, retryDeadlineMs, allowInsecureHttp },
   });
   const { customerTimeoutMs: given } = options;
   const customerTimeoutMs = requireDuration("customerTimeoutMs", given, usualCustomerTimeoutMs, 1);
@@ -145,42 +141,29 @@ async function* asTheyEnd<Item, Result>(
   { concurrency, signal }: Pick<Run, "concurrency" | "signal">,
 ): AsyncGenerator<Result, undefined> {
   const stop = new AbortController();
-  const onAbort = () => stop.abort(signal?.reason);
-  signal?.addEventListener("abort", onAbort);
-  if (signal?.aborted) onAbort();
-  const ended: { readonly result: Result; readonly onTaken: () => void }[] = [];
-  let onEnd = () => {};
-  let isOver = false;
-  const one = async (item: Item) => {
-    const result = await task(item, stop.signal);
-    await new Promise<void>((onTaken) => {
-      ended.push({ result, onTaken });
-      onEnd();
-    });
-    return pMapSkip;
+  const end = () => stop.abort(signal?.reason);
+  const forget = signal && whenAborted(signal, end);
+  if (signal?.aborted) end();
+  const running = new Map<Item, Promise<readonly [Item, Result]>>();
+  const next = async () => {
+    const [item, result] = await Promise.race(running.values());
+    running.delete(item);
+    return result;
   };
-  const running = pMap(items, one, { concurrency, signal: stop.signal }).finally(() => {
-    isOver = true;
-    onEnd();
-  });
-  running.catch(() => {});
   try {
-    for (;;) {
-      const next = ended.shift();
-      next?.onTaken();
-      if (next !== undefined) yield next.result;
-      else if (!isOver)
-        await new Promise<void>((resolve) => {
-          onEnd = resolve;
-        });
-      else break;
+    for (const item of items) {
+      running.set(
+        item,
+        task(item, stop.signal).then((result) => [item, result] as const),
+      );
+      if (running.size === concurrency) yield await next();
     }
-    await running;
+    while (running.size > 0) yield await next();
     return undefined;
   } finally {
-    signal?.removeEventListener("abort", onAbort);
+    forget?.();
     stop.abort(new Error("The survey has ended."));
-    await running.catch(() => {});
+    await Promise.allSettled(running.values());
   }
 }
 

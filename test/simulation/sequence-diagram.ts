@@ -1,5 +1,5 @@
 // Draws a world as a sequence diagram: a page that needs nothing else.
-import { htmlText } from "../../src/html-text.js";
+import { htmlText } from "../../src/html-page.js";
 import type { Failure, Played } from "./worker.js";
 
 const [columnWidth, rowHeight, left] = [190, 22, 90];

@@ -2,7 +2,6 @@
 import { rm } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import type { Command } from "commander";
-import { readAtMost } from "../../internal.js";
 import {
   type Change,
   type Comparison,
@@ -18,7 +17,6 @@ import {
   survey,
 } from "../../survey/index.js";
 import {
-  limits,
   mostCharacters,
   stateOf,
   unfinished,
@@ -26,7 +24,7 @@ import {
   usualCustomerTimeoutMs,
   wrongCustomers,
 } from "../../survey/internal.js";
-import { invalidFlag, openFileOf, readFileOf, wholeNumber } from "../arguments.js";
+import { invalidFlag, readFileOf, wholeNumber } from "../arguments.js";
 import { exitCodes } from "../error-report.js";
 import { type Output, type Paint, printableText } from "../output.js";
 import { proxyFetch } from "../proxy-fetch.js";
@@ -100,23 +98,22 @@ With --json: a line per customer as it ends, { "tenantId", "baseUrl", "variant",
     );
 }
 
-async function run(command: Command, file: string, flags: Flags, context: Context): Promise<void> {
+async function run(command: Command, file: string, flags: Flags, context: Context) {
   const { output, env, signal, finish } = context;
   const { timeoutMs, retryDeadlineMs, allowInsecureHttp } = await readSettings(command, context);
   const { concurrency, customerTimeoutMs, state: stateFile, csv, html, since } = flags;
-  if (csv === "-" && output.json)
+  const isCsvPrinted = csv === "-";
+  if (isCsvPrinted && output.json)
     throw invalidFlag("--csv", "cannot be - with --json. Name a file.");
   const reports = [
-    ...(csv === undefined || csv === "-" ? [] : [{ flag: "--csv", path: csv }]),
+    ...(csv === undefined || isCsvPrinted ? [] : [{ flag: "--csv", path: csv }]),
     ...(html === undefined ? [] : [{ flag: "--html", path: html }]),
   ];
   await checkReports(reports, [file, stateFile ?? "-", since ?? "-"]);
   if (stateFile !== undefined && [file, since].includes(stateFile))
     throw invalidFlag("--state", "names a file that is read too. Name another file.");
-  const folder = file === "-" ? "." : dirname(file);
-  const text = await readCustomerFile(file, signal);
-  const { customers, wrong } = await readCustomers(text, {
-    folder,
+  const { customers, wrong } = await readCustomers(await readFileOf("<file>", file, signal), {
+    folder: file === "-" ? "." : dirname(file),
     variables: env,
     allowInsecureHttp,
   });
@@ -130,28 +127,23 @@ async function run(command: Command, file: string, flags: Flags, context: Contex
     throw new SurveyError("customers_invalid", "There is no customer to ask.");
   const earlier = since && (await readFileOf("--since", since, signal, mostCharacters));
   const comparison = earlier === undefined ? undefined : compareWith(parseResults(earlier));
-  if (flags.dryRun) {
-    printPlan(stateFile === undefined ? customers : await unfinished(customers, stateFile), output);
-    return;
-  }
+  if (flags.dryRun)
+    return printPlan(stateFile ? await unfinished(customers, stateFile) : customers, output);
   noteUnused(customers, context);
-  const report = new Report(customers.length, comparison, csv === "-", flags, output);
+  const report = reportOn(customers.length, comparison, isCsvPrinted, output);
+  /** Only for the files that are written at the end. */
+  const results: SurveyResult[] = [];
   const startedAt = Date.now();
   if (output.json) output.indent = 0;
-  const timer = setInterval(() => report.progress(), 500);
+  const timer = setInterval(report.progress, 500);
   try {
-    const options = {
-      timeoutMs,
-      retryDeadlineMs,
-      allowInsecureHttp,
-      concurrency,
-      customerTimeoutMs,
-    };
-    for await (const result of survey(customers, {
-      ...options,
+    for await (const found of survey(customers, {
+      ...{ timeoutMs, retryDeadlineMs, allowInsecureHttp, concurrency, customerTimeoutMs },
       ...{ stateFile, variables: env, fetch: proxyFetch(env), signal },
-    }))
-      report.add(result);
+    })) {
+      const result = report.add(found);
+      if ((csv ?? html) !== undefined) results.push(result);
+    }
   } catch (error) {
     if (signal.aborted) report.interrupted(stateFile);
     throw error;
@@ -159,18 +151,16 @@ async function run(command: Command, file: string, flags: Flags, context: Contex
     clearInterval(timer);
     output.progress(undefined);
   }
-  const byLine = report.results.sort((one, other) => (one.line ?? 0) - (other.line ?? 0));
-  if (csv === "-") output.lines(resultsCsv(byLine).trimEnd());
-  else if (csv !== undefined) await writeWhole("--csv", csv, resultsCsv(byLine));
+  results.sort((one, other) => (one.line ?? 0) - (other.line ?? 0));
+  if (isCsvPrinted) output.lines(resultsCsv(results).trimEnd());
+  else if (csv !== undefined) await writeWhole("--csv", csv, resultsCsv(results));
   if (html !== undefined) {
     const seconds = (Date.now() - startedAt) / 1_000;
-    const compared =
-      since === undefined ? {} : { since: basename(since), gone: comparison?.gone() };
-    await writeWhole("--html", html, resultsPage(byLine, { startedAt, seconds, ...compared }));
+    const compared = since && { since: basename(since), gone: comparison?.gone() };
+    await writeWhole("--html", html, resultsPage(results, { startedAt, seconds, ...compared }));
   }
   if (stateFile !== undefined) await rm(stateFile);
-  report.end();
-  if (report.failing > 0) finish(exitCodes.checkSaidNo);
+  if (report.end() > 0) finish(exitCodes.checkSaidNo);
 }
 
 /**
@@ -191,34 +181,17 @@ function noteUnused(customers: readonly Customer[], { output, env }: Context): v
   );
 }
 
-async function readCustomerFile(path: string, signal: AbortSignal): Promise<string> {
-  const source = openFileOf("<file>", path, signal);
-  const bytes = await readAtMost(source, limits.file).catch(
-    ({ code = "no code" }: NodeJS.ErrnoException) => {
-      throw invalidFlag("<file>", `names a file that cannot be read (${code}): ${path}`);
-    },
-  );
-  if (bytes !== undefined) return bytes.toString("utf8");
-  const message = `The file has more than ${limits.file} bytes. Split it, and survey the parts.`;
-  throw new SurveyError("customers_too_large", message);
-}
-
 function printPlan(customers: readonly Customer[], output: Output): void {
-  const planned = customers.map((one) => ({ one, requests: plannedRequests(one) }));
-  if (output.json) {
-    for (const { one, requests } of planned)
-      output.value(
-        { tenantId: one.tenantId ?? null, baseUrl: one.baseUrl, line: one.line, requests },
-        0,
-      );
-    return;
+  let total = 0;
+  for (const one of customers) {
+    const { tenantId = null, baseUrl, line } = one;
+    const requests = plannedRequests(one);
+    total += requests.total;
+    if (output.json) output.value({ tenantId, baseUrl, line, requests }, 0);
+    else output.lines(`${String(requests.total).padStart(2)} requests  ${nameOf(one)}`);
   }
-  const total = planned.reduce((sum, { requests }) => sum + requests.total, 0);
-  const rows = planned.map(
-    ({ one, requests }) => `${String(requests.total).padStart(2)} requests  ${nameOf(one)}`,
-  );
+  if (output.json) return;
   output.lines(
-    rows.join("\n"),
     "",
     `At most ${total} requests to ${customers.length} customers: ` +
       "up to 3 questions about the variant, a token and a call where there is a credential, and " +
@@ -229,13 +202,7 @@ function printPlan(customers: readonly Customer[], output: Output): void {
 /**
  * The tenant and the address, cut where a line of 80 columns ends. Other outputs have them whole.
  */
-function nameOf({
-  tenantId,
-  baseUrl,
-}: {
-  readonly tenantId?: string | null | undefined;
-  readonly baseUrl: string;
-}) {
+function nameOf({ tenantId, baseUrl }: Pick<Customer | SurveyResult, "tenantId" | "baseUrl">) {
   const cut = (text: string, width: number) =>
     text.length > width ? `${text.slice(0, width - 1)}…` : text;
   return `${cut(tenantId ?? "-", 22).padEnd(22)} ${cut(baseUrl, 44)}`;
@@ -250,107 +217,82 @@ const changeWords: Readonly<Record<Change, string>> = {
 };
 
 /** Prints each result as it comes, and what they add up to. */
-class Report {
-  /** Only for the files that are written at the end. */
-  readonly results: SurveyResult[] = [];
-  failing = 0;
-  #done = 0;
+function reportOn(
+  total: number,
+  comparison: Comparison | undefined,
+  isSilent: boolean,
+  output: Output,
+) {
+  const startedAt = Date.now();
+  const counts: Record<string, number> = {};
+  let [done, failing] = [0, 0];
   /** Those of the state file say nothing of the rate. */
-  #asked = 0;
-  readonly #total: number;
-  readonly #comparison: Comparison | undefined;
-  readonly #isSilent: boolean;
-  readonly #keepsResults: boolean;
-  readonly #output: Output;
-  readonly #startedAt = Date.now();
-  readonly #counts = new Map<string, number>();
-
-  constructor(
-    total: number,
-    comparison: Comparison | undefined,
-    isSilent: boolean,
-    flags: Flags,
-    output: Output,
-  ) {
-    this.#total = total;
-    this.#comparison = comparison;
-    this.#isSilent = isSilent;
-    this.#keepsResults = (flags.csv ?? flags.html) !== undefined;
-    this.#output = output;
-  }
-
-  add(given: SurveyResult): void {
-    const changes = this.#comparison?.changesOf(given);
-    const result = { ...given, ...(changes !== undefined && { changes }) };
-    this.#done++;
-    if (result.at >= this.#startedAt) this.#asked++;
-    if (!result.works) this.failing++;
-    for (const name of [`${stateOf(result)} ${result.variant}`, ...(changes ?? [])])
-      this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
-    if (this.#keepsResults) this.results.push(result);
-    if (this.#output.json) this.#output.value(result, 0);
-    else if (!this.#isSilent) this.#output.lines(...linesOf(result, this.#output.paint));
-  }
-
-  progress(): void {
-    const seconds = (Date.now() - this.#startedAt) / 1_000;
-    const rate = this.#asked / seconds;
-    const left =
-      rate === 0 ? "" : `, about ${Math.ceil((this.#total - this.#done) / rate / 60)} min left`;
-    const share = Math.floor((100 * this.#done) / this.#total);
-    this.#output.progress(
-      `${this.#done} of ${this.#total} (${share} %), ` +
-        `${rate.toFixed(rate < 10 ? 1 : 0)}/s${left}, ${this.failing} fail`,
-    );
-  }
-
-  interrupted(stateFile: string | undefined): void {
-    const next =
-      stateFile === undefined
-        ? "With --state the next run would go on from here."
-        : "Run the same command again to go on from here.";
-    this.#output.note(`${this.#done} of ${this.#total} customers are done. ${next}`);
-  }
-
-  end(): void {
-    if (this.#output.json || this.#isSilent) return;
-    const number = (name: string) => String(this.#counts.get(name) ?? 0);
-    const row = (title: string, cells: readonly string[]) =>
-      `${title.padEnd(24)}${cells.map((cell) => cell.padStart(11)).join("")}`;
-    const counts = (["works", "served", "fails"] as const).map((state) =>
-      row(
-        state === "served" ? "served (no credential)" : state,
-        ["A", "B", "null"].map((variant) => number(`${state} ${variant}`)),
-      ),
-    );
-    const since =
-      this.#comparison === undefined
-        ? []
-        : [
-            "",
-            `Since then: ${[
-              ...(Object.keys(changeWords) as Change[]).map(
-                (change) => `${number(change)} ${changeWords[change]}`,
-              ),
-              `${this.#comparison.gone().length} gone`,
-            ].join(", ")}.`,
-          ];
-    this.#output.lines("", row("", ["Variant A", "Variant B", "unknown"]), ...counts, ...since);
-  }
+  let asked = 0;
+  const number = (name: string) => String(counts[name] ?? 0);
+  const row = (title: string, cells: readonly string[]) =>
+    `${title.padEnd(24)}${cells.map((cell) => cell.padStart(11)).join("")}`;
+  return {
+    add(given: SurveyResult): SurveyResult {
+      const changes = comparison?.changesOf(given);
+      const result = { ...given, ...(changes && { changes }) };
+      done++;
+      if (result.at >= startedAt) asked++;
+      if (!result.works) failing++;
+      for (const name of [`${stateOf(result)} ${result.variant}`, ...(changes ?? [])])
+        counts[name] = (counts[name] ?? 0) + 1;
+      if (output.json) output.value(result, 0);
+      else if (!isSilent) output.lines(...linesOf(result, output.paint));
+      return result;
+    },
+    progress() {
+      const rate = (1_000 * asked) / (Date.now() - startedAt);
+      const minutes = Math.ceil((total - done) / rate / 60);
+      const left = asked === 0 ? "" : `, about ${minutes} min left`;
+      output.progress(
+        `${done} of ${total} (${Math.floor((100 * done) / total)} %), ` +
+          `${rate.toFixed(rate < 10 ? 1 : 0)}/s${left}, ${failing} fail`,
+      );
+    },
+    interrupted(stateFile: string | undefined) {
+      const next =
+        stateFile === undefined
+          ? "With --state the next run would go on from here."
+          : "Run the same command again to go on from here.";
+      output.note(`${done} of ${total} customers are done. ${next}`);
+    },
+    /** Returns how many customers do not work. */
+    end(): number {
+      if (output.json || isSilent) return failing;
+      const changes = Object.entries(changeWords).map(([name, word]) => `${number(name)} ${word}`);
+      output.lines(
+        "",
+        row("", ["Variant A", "Variant B", "unknown"]),
+        ...Object.keys(styles).map((state) =>
+          row(
+            state === "served" ? "served (no credential)" : state,
+            ["A", "B", "null"].map((variant) => number(`${state} ${variant}`)),
+          ),
+        ),
+      );
+      if (comparison)
+        output.lines(
+          "",
+          `Since then: ${[...changes, `${comparison.gone().length} gone`].join(", ")}.`,
+        );
+      return failing;
+    },
+  };
 }
 
 function linesOf(result: SurveyResult, paint: Paint): string[] {
   const { variant, code, remedy, changes = [] } = result;
   const state = stateOf(result);
-  const changed =
-    changes.length === 0
-      ? []
-      : [`${" ".repeat(10)}${changes.map((one) => changeWords[one]).join(", ")}`];
-  const why =
-    code === undefined ? [] : [`${" ".repeat(10)}-> ${code}: ${printableText(remedy ?? "")}`];
+  const more = [
+    changes.map((one) => changeWords[one]).join(", "),
+    code && `-> ${code}: ${printableText(remedy ?? "")}`,
+  ].filter(Boolean);
   return [
     `${paint(styles[state], state.padEnd(7))}${(variant ?? "-").padEnd(3)}${nameOf(result)}`,
-    ...changed,
-    ...why,
+    ...more.map((line) => `${" ".repeat(10)}${line}`),
   ];
 }

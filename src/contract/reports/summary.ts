@@ -29,9 +29,8 @@ const aboutNames: NamesOf<RunAbout> = {
 };
 
 /** @throws ContractError `option_invalid` for a name that no report takes */
-export function requireAbout(of: string, about: RunAbout): RunAbout {
+export function requireAbout(of: string, about: RunAbout): void {
   requireOptions(of, about, aboutNames);
-  return about;
 }
 
 export function countResults(
