@@ -152,4 +152,21 @@ export const keptWorlds: readonly { readonly found: string; readonly plan: Plan 
       ],
     },
   },
+  {
+    found: "the state of a person's token endpoint was read without a time limit",
+    plan: {
+      ...usual,
+      ...{ seed: 47_911, lifeMs: 160_214, lifetimeSeconds: 900, store: "redis" },
+      hasOneCredential: true,
+      processes: [{ rate: 1.0000209947066847, offsetMs: 0 }],
+      customers: [{ tenantId: "tenant-1", variant: "A" }],
+      faults: [
+        {
+          ...{ kind: "store silent", at: 113_524, until: 160_213, process: 0, customer: 0 },
+          ...{ share: 0.6161352032562717, jumpMs: 280_000, retryAfter: 16, isAtToken: true },
+        },
+      ],
+      acts: [{ ...call, kind: "visit", at: 160_025 }],
+    },
+  },
 ];

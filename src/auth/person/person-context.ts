@@ -68,7 +68,7 @@ export async function personContext<V extends Variant>(
     variant,
     target,
     options: resolved,
-    shared: new SharedState(checked, true),
+    shared: new SharedState(resolved, true),
     state: driver.states.get(JSON.stringify([target.baseUrl, target.tenantId]), () =>
       Object.assign(new TokenEndpointState(variant, target, resolved), { spentCodes: new Map() }),
     ),
