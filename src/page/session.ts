@@ -46,9 +46,19 @@ export async function post(
   }
 }
 
-/** Returns the JSON object of an answer, or an empty object for anything else. */
+/**
+ * Returns the JSON object of an answer, or an empty object for anything else: also for a member
+ * such as `{ "toString": 0 }`, which would throw wherever it is read as text.
+ */
 async function bodyOf(response: Response): Promise<Record<string, unknown>> {
-  return (await response.json().catch(() => {})) || {};
+  try {
+    const body = await response.json();
+    String(Object.values(body));
+    return body;
+  } catch {
+    // Not such an object.
+  }
+  return {};
 }
 
 /** The data about a session that the page receives. The service's tokens stay at the backend. */
@@ -129,7 +139,7 @@ export async function openSession(
   const end = (reason: string): void => {
     if (over) return;
     over = new PageError("session_ended", reason, { reason });
-    onEnded?.({ reason, ask: info.variant === "A" ? "relaunch" : "login" });
+    onEnded?.({ ask: info.variant === "A" ? "relaunch" : "login", reason });
   };
 
   return {

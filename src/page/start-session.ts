@@ -164,7 +164,7 @@ export async function startSession(options: StartSessionOptions = {}): Promise<S
   const opaqueCode = take(parameters.opaqueCode ?? "opaque_code");
   const launchState = opaqueCode && take(parameters.state ?? "state");
   const returned = take(returnMark);
-  const loginError = address.hash.split("#login_error=")[1];
+  const [, loginError] = address.hash.split("#login_error=");
   if (loginError) address.hash = "";
   if (opaqueCode || returned || loginError) history.replaceState(history.state, "", address);
   if (loginError) throw new PageError(errorCodeOf(loginError));
@@ -193,10 +193,10 @@ export async function startSession(options: StartSessionOptions = {}): Promise<S
       hostOrigin: hostOrigin && String(location.ancestorOrigins?.[0]),
     });
     if (response.status === 204) {
-      if (login && !hostOrigin && !returned) return goToLogin(client.url, address, tenant);
-      throw new PageError(
-        hostOrigin ? "opaque_code_missing" : returned ? "session_missing" : "not_framed",
-      );
+      if (hostOrigin) throw new PageError("opaque_code_missing");
+      if (returned) throw new PageError("session_missing");
+      if (!login) throw new PageError("not_framed");
+      return goToLogin(client.url, address, tenant);
     }
   }
   return openSession(client, response, tenant, onEnded);
@@ -206,7 +206,7 @@ export async function startSession(options: StartSessionOptions = {}): Promise<S
 function goToLogin(backend: URL, address: URL, tenant: string | undefined): Promise<never> {
   address.searchParams.set(returnMark, createVerifier());
   const query = { return_to: address.pathname + address.search, ...(tenant && { tenant }) };
-  location.assign(`${backend}/login?${new URLSearchParams(query)}`);
+  location.href = `${backend}/login?${new URLSearchParams(query)}`;
   return new Promise((_, reject) => {
     // The person went back, and the browser restored the page as it was.
     addEventListener(

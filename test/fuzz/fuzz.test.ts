@@ -35,6 +35,12 @@ test.each([
     text: "[".repeat(6_000) + "]".repeat(6_000),
     code: "option_invalid",
   },
+  {
+    name: "an answer to the page whose error has a toString that is not a function",
+    parser: "answer of the backend to the page",
+    text: JSON.stringify({ error: noText }),
+    code: "backend_failed",
+  },
 ])("an input that once broke a parser is refused: $name", async ({ parser: name, text, code }) => {
   const parser = parsersIn(temporaryFolder()).find((one) => one.name === name);
   await expect((async () => parser?.parse(text))()).rejects.toMatchObject({ code });
