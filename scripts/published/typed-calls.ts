@@ -76,7 +76,7 @@ function withAnyOf(document: Document): Document {
     delete (value as { oneOf?: unknown }).oneOf;
     Object.assign(value, { anyOf: oneOf });
   });
-  return { ...document, root, alternatives: new WeakMap(), samples: new WeakMap() };
+  return { ...document, root };
 }
 
 /** The text of a value in a program. */

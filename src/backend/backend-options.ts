@@ -1,7 +1,7 @@
 /** Checks the options of createBackend once, and fills in their defaults. */
 import { z } from "zod";
 import type { OperationTypes } from "../../generated/operations.js";
-import type { ServiceEvent } from "../auth/auth.js";
+import { emit, type ServiceEvent } from "../auth/auth.js";
 import { type TokenStore, withStoreErrors } from "../auth/shared/token-store.js";
 import type { LookupTypes } from "../client/outcome.js";
 import {
@@ -134,9 +134,10 @@ export interface Settings {
     readonly idleMs: number;
   };
   readonly store: TokenStore;
-  /** Whether the option `store` is set. Otherwise sessions are in the memory of this process. */
-  readonly hasOwnStore: boolean;
-  readonly onEvent: BackendOptions["onEvent"];
+  /**
+   * Says once, without a `store` of your own, that another replica may know a session or a login.
+   */
+  readonly reportUnknown: (type: "session_unknown" | "login_unknown") => void;
   /** Calls `onError`, and never throws. Pass no context if no answer reports the error. */
   readonly report: (error: unknown, context?: ErrorContext) => void;
   readonly clientKey: BackendOptions["clientKey"];
@@ -174,13 +175,6 @@ const optionsSchema = z.looseObject({
       "must be an object with cookie, lifetimeMs or idleMs",
     )
     .prefault({}),
-  onError: z
-    .custom<NonNullable<BackendOptions["onError"]>>(
-      (value) => typeof value === "function",
-      "must be a function",
-    )
-    .optional(),
-  allowInsecureHttp: flag.default(false),
 });
 
 const names: NamesOf<BackendOptions> = {
@@ -220,11 +214,12 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
     const [issue] = parsed.error.issues;
     throw invalidOption(issue?.path.join(".") || "options", issue?.message ?? "must be an object");
   }
-  requireTypes(options, "function", ["clientKey", "identify"]);
+  requireTypes(options, "function", ["clientKey", "identify", "onError"]);
   requireOptions("session", options.session ?? {}, sessionNames);
-  const { path, session, publicUrl, allowInsecureHttp } = parsed.data;
-  const { clock, timeoutMs, waitUntil, hasOwnFetch } = resolveAuthOptions(options);
-  const { onError = printer(clock) } = parsed.data;
+  const { path, session, publicUrl } = parsed.data;
+  const resolved = resolveAuthOptions(options);
+  const { clock, timeoutMs, waitUntil, hasOwnFetch, allowInsecureHttp = false } = resolved;
+  const { onError = printer(clock) } = options;
   const authOptions: AuthOptions = Object.fromEntries(
     Object.entries(options).filter(([name]) => name in authNames),
   );
@@ -252,14 +247,19 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
     hasOwnFetch,
   };
   const deployments = parseDeployments(options.deployments, checked);
+  const reported = new Set<string>();
   return {
     path,
     session,
     publicOrigin,
     allowInsecureHttp,
     store,
-    hasOwnStore: options.store !== undefined,
-    onEvent: options.onEvent,
+    reportUnknown: (type) => {
+      if (options.store !== undefined || reported.has(type)) return;
+      // Anyone can send a session or a login that nobody knows.
+      reported.add(type);
+      emit(options.onEvent, { type, at: clock.now() });
+    },
     clock,
     timeoutMs,
     waitUntil,

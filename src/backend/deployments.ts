@@ -5,7 +5,7 @@
 import { z } from "zod";
 import { type PersonCredential, personDriverOf } from "../auth/credentials/credential.js";
 import { inTime, type ResolvedClock } from "../clock.js";
-import { TransportError } from "../errors.js";
+import { TransportError, type Variant } from "../errors.js";
 import { unknownMembers } from "../option-names.js";
 import { invalidOption } from "../options.js";
 import type { PendingLogin } from "../people.js";
@@ -115,16 +115,8 @@ export function parseDeployments(given: unknown, options: DeploymentOptions): De
   const list = typeof given === "function" ? [] : parseList(given, options);
   const areDistinct = typeof given !== "function" && areLoginsDistinct(list, options);
   const lookUp = async (find: FindDeployment, query: DeploymentQuery) => {
-    const late = () => {
-      const message =
-        `The function deployments did not answer within ${options.timeoutMs} ms. ` +
-        "Check what it waits for, or raise timeoutMs.";
-      const variant = query.purpose === "launch" ? "A" : "B";
-      return new TransportError("timed_out", message, { retryable: true, variant });
-    };
-    // The async function is needed because a function of the caller's may also throw synchronously.
-    const asked = (async (): Promise<unknown> => find(query))();
-    const found = await inTime(asked, options.timeoutMs, options.clock, late);
+    const variant = query.purpose === "launch" ? "A" : "B";
+    const found = await answerOf("deployments", () => find(query), options, variant);
     // `table[tenantId]` finds members of Object.prototype too, such as `constructor`.
     const isNone = found === undefined || found === null || found === Object.prototype;
     if (isNone || typeof found === "function") return [];
@@ -156,6 +148,21 @@ export function parseDeployments(given: unknown, options: DeploymentOptions): De
         );
     },
   };
+}
+
+/** Asks a function of the caller's, which may also throw synchronously, within `timeoutMs`. */
+export function answerOf(
+  name: string,
+  ask: () => unknown,
+  { timeoutMs, clock }: Pick<DeploymentOptions, "timeoutMs" | "clock">,
+  variant?: Variant,
+): Promise<unknown> {
+  return inTime((async () => ask())(), timeoutMs, clock, () => {
+    const message =
+      `The function ${name} did not answer within ${timeoutMs} ms. ` +
+      "Check what it waits for, or raise timeoutMs.";
+    return new TransportError("timed_out", message, { retryable: true, variant });
+  });
 }
 
 /** The callback address of a login whose credential has none. */

@@ -2,7 +2,8 @@
  * Seals pending logins for cookies (JWE, RFC 7516), with one key for all processes that share the
  * store.
  */
-import { base64url, EncryptJWT, jwtDecrypt } from "jose";
+import { EncryptJWT, jwtDecrypt } from "jose";
+import { decode } from "jose/base64url";
 import { isStoreError } from "../errors.js";
 import type { Settings } from "./backend-options.js";
 import { randomToken } from "./records.js";
@@ -63,7 +64,7 @@ export class LoginSeal {
       throw error;
     });
     if (found === undefined || !isKey.test(found.value)) return undefined;
-    this.#cached = { key: base64url.decode(found.value), readAt: clock.now() };
+    this.#cached = { key: decode(found.value), readAt: clock.now() };
     return this.#cached.key;
   }
 
@@ -82,6 +83,6 @@ export class LoginSeal {
     const key = await this.#key();
     if (key !== undefined) return key;
     await store.set(keyName, made, { expiresAt });
-    return (await this.#key()) ?? base64url.decode(made);
+    return (await this.#key()) ?? decode(made);
   }
 }

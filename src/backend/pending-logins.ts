@@ -3,7 +3,6 @@
  * tabs. The cookie holds the login itself, sealed, because anyone can begin one. After the code was
  * exchanged, the store holds it.
  */
-import { emit } from "../auth/auth.js";
 import type { PendingLogin } from "../people.js";
 import type { Settings } from "./backend-options.js";
 import { Refusal } from "./error-answer.js";
@@ -80,7 +79,6 @@ export class PendingLogins {
   readonly #settings: Settings;
   readonly #seal: LoginSeal;
   readonly #records: Records<LoginRecord>;
-  #hasReportedUnknown = false;
 
   constructor(settings: Settings) {
     this.#settings = settings;
@@ -124,7 +122,8 @@ export class PendingLogins {
     state: string | undefined,
   ): Promise<TakenLogin | string | undefined> {
     const found = await this.#loginsOf(request);
-    if (found.length === 0 && this.#namesOf(request).length > 0) this.#reportUnknown();
+    if (found.length === 0 && this.#namesOf(request).length > 0)
+      this.#settings.reportUnknown("login_unknown");
     const own = found.find(({ started }) => started && areEqual(state ?? "", started.login.state));
     if (own?.started === undefined) return found.at(-1)?.returnTo;
     const { cookie, started, returnTo, expiresAt } = own;
@@ -151,17 +150,6 @@ export class PendingLogins {
         );
       },
     };
-  }
-
-  /**
-   * Another replica may have begun the login. It is said once, because anyone can send such a
-   * cookie.
-   */
-  #reportUnknown(): void {
-    const { hasOwnStore, onEvent, clock } = this.#settings;
-    if (hasOwnStore || this.#hasReportedUnknown) return;
-    this.#hasReportedUnknown = true;
-    emit(onEvent, { type: "login_unknown", at: clock.now() });
   }
 
   /** Passes a completed login to `handOver` once. If that fails, the login stays. */

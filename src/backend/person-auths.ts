@@ -13,14 +13,12 @@ import {
 import { personContext } from "../auth/person/person-context.js";
 import { RecentlyUsed } from "../auth/shared/recently-used.js";
 import { personRequired } from "../client/call-error.js";
-import { inTime } from "../clock.js";
 import {
   ConfigurationError,
   isBivariantError,
   isStoreError,
   LoginRequiredError,
   locate,
-  TransportError,
   type Variant,
 } from "../errors.js";
 import { withTimeLimit } from "../http/exchange.js";
@@ -28,7 +26,7 @@ import { unknownMembers } from "../option-names.js";
 import { invalidOption } from "../options.js";
 import { type ResumeAuthOptions, resumeAuth } from "../people.js";
 import type { Settings } from "./backend-options.js";
-import type { BackendDeployment } from "./deployments.js";
+import { answerOf, type BackendDeployment } from "./deployments.js";
 import { Refusal, SessionError } from "./error-answer.js";
 
 /** The person who has a session, and the deployment that issued the person's tokens. */
@@ -125,17 +123,8 @@ export class PersonAuths {
   async #identified(auth: PersonAuth, token: AccessToken): Promise<Operator | undefined> {
     const identify = this.#identify;
     if (identify === undefined) return token.operator;
-    const { timeoutMs, clock } = this.#settings;
-    const late = () => {
-      const message =
-        `The function identify did not answer within ${timeoutMs} ms. ` +
-        "Check what it waits for, or raise timeoutMs.";
-      return new TransportError("timed_out", message, { retryable: true });
-    };
     try {
-      // The async function is needed because a function of the caller's may also throw
-      // synchronously.
-      const answer = await inTime((async () => identify(auth))(), timeoutMs, clock, late);
+      const answer = await answerOf("identify", () => identify(auth), this.#settings);
       const parsed = personSchema.safeParse(answer);
       if (!parsed.success) {
         const problems = parsed.error.issues.map(({ path, message }) =>

@@ -1,4 +1,5 @@
 /** Keeps the backend's own data in the token store, with typed records and random tokens. */
+import { encode } from "jose/base64url";
 import type { TokenStore } from "../auth/shared/token-store.js";
 import { isStoreError } from "../errors.js";
 
@@ -85,12 +86,12 @@ export class Records<T extends object> {
 
 /** Has the form of a token, so that a record can be kept under it. */
 export async function hashOf(text: string): Promise<string> {
-  return base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", bytesOf(text))));
+  return encode(new Uint8Array(await crypto.subtle.digest("SHA-256", bytesOf(text))));
 }
 
 /** Has 256 bits. RFC 6749 section 10.10 requires 128 bits against guessing, and recommends 160. */
 export function randomToken(): string {
-  return base64url(crypto.getRandomValues(new Uint8Array(32)));
+  return encode(crypto.getRandomValues(new Uint8Array(32)));
 }
 
 /**
@@ -101,9 +102,7 @@ export async function csrfTokenOf(sessionToken: string): Promise<string> {
   const key = await crypto.subtle.importKey("raw", bytesOf(sessionToken), algorithm, false, [
     "sign",
   ]);
-  return base64url(
-    new Uint8Array(await crypto.subtle.sign("HMAC", key, bytesOf("bivariant csrf"))),
-  );
+  return encode(new Uint8Array(await crypto.subtle.sign("HMAC", key, bytesOf("bivariant csrf"))));
 }
 
 /** Takes the same time however much of the guess is right. */
@@ -116,9 +115,4 @@ export function areEqual(given: string, expected: string): boolean {
 
 function bytesOf(text: string): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(text);
-}
-
-function base64url(bytes: Uint8Array): string {
-  const base64 = btoa(String.fromCharCode(...bytes));
-  return base64.replace(/[+/=]/g, (character) => ({ "+": "-", "/": "_" })[character] ?? "");
 }

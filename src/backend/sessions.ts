@@ -3,7 +3,6 @@
  * routes.
  */
 import { z } from "zod";
-import { emit } from "../auth/auth.js";
 import { RelaunchRequiredError } from "../errors.js";
 import type { Settings } from "./backend-options.js";
 import { Refusal, SessionError } from "./error-answer.js";
@@ -54,7 +53,6 @@ export class Sessions {
   readonly #people: PersonAuths;
   readonly #records: Records<SessionRecord>;
   readonly #persons: Records<PersonRecord>;
-  #hasReportedUnknown = false;
 
   constructor(settings: Settings, people: PersonAuths) {
     this.#settings = settings;
@@ -96,7 +94,7 @@ export class Sessions {
    */
   async find(token: string): Promise<SessionRecord> {
     const found = await this.#records.read(token);
-    if (found === undefined && isToken(token)) this.#reportUnknown();
+    if (found === undefined && isToken(token)) this.#settings.reportUnknown("session_unknown");
     const unknown = "This session is unknown or was ended. Start a new session.";
     if (found === undefined) throw new SessionError("session_unknown", unknown);
     const session = found.value;
@@ -165,16 +163,6 @@ export class Sessions {
       ? await guardedCookieToken(request, this.#settings)
       : bearerToken(request);
     return { token, session: await this.find(token) };
-  }
-
-  /**
-   * Another replica may know the session. It is said once, because anyone can send such a token.
-   */
-  #reportUnknown(): void {
-    const { hasOwnStore, onEvent, clock } = this.#settings;
-    if (hasOwnStore || this.#hasReportedUnknown) return;
-    this.#hasReportedUnknown = true;
-    emit(onEvent, { type: "session_unknown", at: clock.now() });
   }
 
   async #generationOf(subject: SessionSubject): Promise<string | undefined> {

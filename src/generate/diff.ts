@@ -89,20 +89,13 @@ export async function diffDocuments(
   for (const variant of [undefined, ...VARIANTS]) {
     const [base, revision] = [before.get(variant), after.get(variant)];
     if (base !== undefined && revision !== undefined) {
-      const report = () => runRedocly(redocly, base, revision, signal);
-      changes.push(...(await changesBetween(variant, [base, revision], report, signal)));
+      changes.push(...(await changesBetween(variant, base, revision, redocly, signal)));
     } else if (base !== undefined || revision !== undefined) {
       const isNew = base === undefined;
       const message = `The document was ${isNew ? "added" : "removed"}.`;
       const level = isNew ? "additive" : "breaking";
-      changes.push({
-        level,
-        variant,
-        part: "document",
-        message,
-        file: base ?? revision ?? "",
-        rules: [],
-      });
+      const file = base ?? revision ?? "";
+      changes.push({ level, variant, part: "document", message, file, rules: [] });
     }
   }
   changes.sort((a, b) => LEVELS.indexOf(a.level) - LEVELS.indexOf(b.level));
@@ -125,8 +118,7 @@ async function filesAt(path: string): Promise<ReadonlyMap<Variant | undefined, s
   if (!found.isDirectory()) return new Map([[undefined, path]]);
   const names = (await readdir(path)).sort();
   const documents = VARIANTS.flatMap((variant) => {
-    const ofVariant =
-      variant === "A" ? /^variant-a\.(?:ya?ml|json)$/i : /^variant-b\.(?:ya?ml|json)$/i;
+    const ofVariant = new RegExp(`^variant-${variant}\\.(?:ya?ml|json)$`, "i");
     const name = names.find((one) => ofVariant.test(one));
     return name === undefined ? [] : [[variant, join(path, name)] as const];
   });
@@ -138,8 +130,9 @@ async function filesAt(path: string): Promise<ReadonlyMap<Variant | undefined, s
 
 async function changesBetween(
   variant: Variant | undefined,
-  [from, to]: readonly [string, string],
-  report: () => Promise<Report>,
+  from: string,
+  to: string,
+  redocly: string,
   signal: AbortSignal | undefined,
 ): Promise<Change[]> {
   const read = async (path: string, check = (_: Document) => {}) => {
@@ -168,7 +161,7 @@ async function changesBetween(
     throw new GenerateError("document_swapped", message);
   }
   for (const document of [old, revised]) refuseExternal(document);
-  const { files, changes } = await report();
+  const { files, changes } = await runRedocly(redocly, from, to, signal);
   const found = changes.map((change): Change => {
     const document = change.kind === "removed" ? old : revised;
     const at = change.verdicts[0]?.location ?? change.revision ?? change.base;
@@ -213,17 +206,10 @@ function marksOnlyIn(
   const known = collectUnknowns([other]);
   const marks = [...collectUnknowns([document]).values()].filter(({ id }) => !known.has(id));
   return marks.map(({ id, says, pointers }) => {
-    const line = Number.parseInt(
-      document.positionOf(pointers[document.variant]?.[0] ?? "") ?? "",
-      10,
-    );
-    return {
-      ...change,
-      part: "x-not-shown",
-      message: bounded(`${verb}: ${id}. ${says}`),
-      line,
-      rules: [],
-    };
+    const position = document.positionOf(pointers[document.variant]?.[0] ?? "");
+    const line = Number.parseInt(position ?? "", 10);
+    const message = bounded(`${verb}: ${id}. ${says}`);
+    return { ...change, part: "x-not-shown", message, line, rules: [] };
   });
 }
 

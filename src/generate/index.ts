@@ -20,13 +20,7 @@ import { Findings, type Notice } from "./document/findings.js";
 import { readDocuments } from "./document/overlay.js";
 import { provenanceNotes } from "./document/provenance.js";
 import { shippedDocument } from "./document/read-document.js";
-import {
-  entriesOf,
-  GenerateError,
-  isObject,
-  listOf,
-  requireOptions,
-} from "./document/source-file.js";
+import { entriesOf, GenerateError, isObject, requireOptions } from "./document/source-file.js";
 import { emitEmulation, emitNotSampled, emulate } from "./emit/emulation.js";
 import { emitOperations } from "./emit/operations.js";
 import { emitSchemas } from "./emit/schemas.js";
@@ -84,7 +78,7 @@ export interface GenerateOptions {
  * }, out: "generated" });
  */
 export async function generate(options: GenerateOptions): Promise<readonly string[]> {
-  const files = await render(checked("generate", options), options.out);
+  const files = await render(checked("generate", options));
   replaceFiles(options.out, files);
   return [...files.keys()].sort();
 }
@@ -117,15 +111,11 @@ function replaceFiles(folder: string, files: Files): void {
     }
     const temporary = made ?? staging;
     if (temporary !== undefined) rmSync(temporary, { recursive: true });
-    throw unwritable(folder, cause);
+    const { code, message } = cause as NodeJS.ErrnoException;
+    const says = `${folder} cannot be written, and nothing in it was changed: ${code ?? message}`;
+    throw new GenerateError("out_unwritable", says, { cause });
   }
   rmSync(staging, { recursive: true });
-}
-
-function unwritable(folder: string, cause: unknown): GenerateError {
-  const { code, message } = cause as NodeJS.ErrnoException;
-  const says = `${folder} cannot be written, and nothing in it was changed: ${code ?? message}`;
-  return new GenerateError("out_unwritable", says, { cause });
 }
 
 /** File names relative to the folder, sorted. Without drift all three are empty. */
@@ -147,7 +137,7 @@ export interface Drift {
  * if (drift.missing.length + drift.different.length + drift.extra.length > 0) process.exitCode = 1;
  */
 export async function checkGenerated(options: GenerateOptions): Promise<Drift> {
-  const expected = await render(checked("checkGenerated", options), options.out);
+  const expected = await render(checked("checkGenerated", options));
   const found = new Set(await filesBelow(options.out));
   const different: string[] = [];
   for (const [name, content] of expected) {
@@ -171,50 +161,45 @@ async function filesBelow(folder: string): Promise<string[]> {
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join("/"));
 }
 
-type Sources = Omit<GenerateOptions, "out">;
 type Files = ReadonlyMap<string, string>;
 
+const isPath = (value: unknown) => typeof value === "string" && value !== "";
+const isFunction = (value: unknown) => typeof value === "function";
+type Check = readonly [isRight: (value: unknown, all: GenerateOptions) => boolean, must: string];
+const OPTIONS: { readonly [Name in keyof GenerateOptions]-?: Check } = {
+  overlays: [(value) => Array.isArray(value) && value.every(isPath), "an array of paths"],
+  documents: [
+    (value, { overlays = [] }) => {
+      const paths = entriesOf(value).filter(([, path]) => path !== undefined);
+      const areKnown = Object.keys(Object(value)).every((key) => key === "A" || key === "B");
+      const areAll = areKnown && isObject(value) && paths.every(([, path]) => isPath(path));
+      return areAll && paths.length + overlays.length > 0;
+    },
+    "{ A: path, B: path }, or have one of the two. With `overlays` it may be left out",
+  ],
+  refs: [isPath, "the path of a folder"],
+  strict: [(value) => typeof value === "boolean", "true or false"],
+  onNotice: [isFunction, "a function"],
+  onFile: [isFunction, "a function"],
+  signal: [(value) => value instanceof AbortSignal, "an AbortSignal"],
+  out: [isPath, "the path of the folder for the generated files"],
+};
+
 /** @throws GenerateError `option_invalid` */
-function checked(of: string, options: GenerateOptions): Sources {
-  const names = {
-    ...{ documents: true, overlays: true, out: true },
-    ...{ refs: true, strict: true, onNotice: true, onFile: true, signal: true },
-  } as const;
-  const given: { readonly [Key in keyof GenerateOptions]?: unknown } = requireOptions(
-    of,
-    options,
-    names,
-  );
-  const { documents = {}, overlays = [], out, refs, strict, onNotice, onFile, signal } = given;
-  const isPath = (path: unknown) => typeof path === "string" && path !== "";
-  const paths = entriesOf(documents).filter(([, path]) => path !== undefined);
-  const hasDocuments =
-    isObject(documents) &&
-    Object.keys(documents).every((key) => key === "A" || key === "B") &&
-    paths.every(([, path]) => isPath(path)) &&
-    paths.length + listOf(overlays).length > 0;
-  const isFunction = (value: unknown) => value === undefined || typeof value === "function";
-  const rules: readonly (readonly [isKept: boolean, message: string])[] = [
-    [Array.isArray(overlays) && overlays.every(isPath), "`overlays` must be an array of paths."],
-    [
-      hasDocuments,
-      "`documents` must be { A: path, B: path }, or have one of the two. " +
-        "With `overlays` it may be left out.",
-    ],
-    [refs === undefined || isPath(refs), "`refs` must be the path of a folder."],
-    [strict === undefined || typeof strict === "boolean", "`strict` must be true or false."],
-    [isFunction(onNotice), "`onNotice` must be a function."],
-    [isFunction(onFile), "`onFile` must be a function."],
-    [signal === undefined || signal instanceof AbortSignal, "`signal` must be an AbortSignal."],
-    [isPath(out), "`out` must be the path of the folder for the generated files."],
-  ];
-  for (const [isKept, message] of rules)
-    if (!isKept) throw new GenerateError("option_invalid", message);
-  return options;
+function checked(of: string, options: GenerateOptions): GenerateOptions {
+  const names = Object.fromEntries(Object.keys(OPTIONS).map((name) => [name, true]));
+  const { documents = {}, ...others } = requireOptions(of, options, names as never);
+  const given = { documents, ...others };
+  for (const [name, [isRight, must]] of Object.entries(OPTIONS)) {
+    const value: unknown = given[name as keyof GenerateOptions];
+    if ((value === undefined && name !== "out") || isRight(value, given)) continue;
+    throw new GenerateError("option_invalid", `\`${name}\` must be ${must}.`);
+  }
+  return given;
 }
 
-async function render(sources: Sources, out: string): Promise<Files> {
-  const { documents = {}, overlays = [], refs, strict, onNotice, onFile, signal } = sources;
+async function render(options: GenerateOptions): Promise<Files> {
+  const { documents = {}, overlays = [], out, refs, strict, onNotice, onFile, signal } = options;
   // A step may take seconds. A signal of the process that came meanwhile is handled before the
   // second turn ends.
   const step = async <T>(work: () => T): Promise<Awaited<T>> => {
@@ -274,8 +259,10 @@ const GENERATING_PACKAGES = ["openapi-typescript", "typescript"];
 function emitLock(documents: readonly Document[]): string {
   const versionOf = (name: string): string =>
     createRequire(import.meta.url)(`${name}/package.json`).version;
-  const overlays = new Set(documents.flatMap(({ origins }) => [...origins.overlays]));
-  const files = new Set(documents.flatMap(({ origins }) => [...origins.files]));
+  const hashesOf = (kind: "overlays" | "files") => {
+    const all = new Set(documents.flatMap(({ origins }) => [...origins[kind]]));
+    return all.size > 0 && { [kind]: [...all].map(({ file, sha256 }) => ({ file, sha256 })) };
+  };
   const lock = {
     note:
       "Generated by `bivariant generate`: do not edit. " +
@@ -283,10 +270,8 @@ function emitLock(documents: readonly Document[]): string {
     documents: Object.fromEntries(
       documents.map(({ variant, file, sha256 }) => [variant, { file, sha256 }]),
     ),
-    ...(files.size > 0 && { files: [...files].map(({ file, sha256 }) => ({ file, sha256 })) }),
-    ...(overlays.size > 0 && {
-      overlays: [...overlays].map(({ file, sha256 }) => ({ file, sha256 })),
-    }),
+    ...hashesOf("files"),
+    ...hashesOf("overlays"),
     generators: {
       bivariant: GENERATOR_VERSION,
       ...Object.fromEntries(GENERATING_PACKAGES.map((name) => [name, versionOf(name)])),

@@ -104,7 +104,7 @@ export function isAllowed(check: Check, value: unknown, run: Run, seen: Seen): b
   return true;
 }
 
-/** Makes checks of schemas, each once. */
+/** What makes the checks of schemas, each once: compiler.ts. */
 export interface Compiler {
   compile(schema: unknown): Check;
   /** The check of a definition, which is compiled when it is first used. */

@@ -24,40 +24,30 @@ import {
   TOO_MANY,
 } from "./source-file.js";
 
+const KINDS = [
+  "schemas",
+  "parameters",
+  "responses",
+  "requestBodies",
+  "headers",
+  "examples",
+  "links",
+  "callbacks",
+  "pathItems",
+  "securitySchemes",
+] as const;
 /** What a reference leads to: the name of the part of the components that holds such values. */
-type Kind =
-  | "schemas"
-  | "parameters"
-  | "responses"
-  | "requestBodies"
-  | "headers"
-  | "examples"
-  | "links"
-  | "callbacks"
-  | "pathItems"
-  | "securitySchemes";
+type Kind = (typeof KINDS)[number];
 
 /**
  * What the values of a key are, or the items or the members of its value. Everything else is a
  * schema.
  */
 const KIND_OF: ReadonlyMap<string, Kind> = new Map([
-  ...(
-    [
-      "parameters",
-      "responses",
-      "requestBodies",
-      "headers",
-      "examples",
-      "links",
-      "callbacks",
-    ] as const
-  ).map((kind) => [kind, kind] as const),
+  ...KINDS.map((kind) => [kind, kind] as const),
   ["requestBody", "requestBodies"],
   ["paths", "pathItems"],
-  ["pathItems", "pathItems"],
   ["webhooks", "pathItems"],
-  ["securitySchemes", "securitySchemes"],
 ]);
 
 /** Swagger 2.0 has these in other places, where the upgrade finds them. */
@@ -124,10 +114,6 @@ export async function bundleFiles(
 
   const fileOf = async (reference: Reference, target: string): Promise<File> => {
     const { holder, key, from } = reference;
-    if (/^file:/i.test(target)) {
-      const message = `write the path of a file as it is seen from this one, instead of ${target}`;
-      throw failure(reference, "reference_external", message);
-    }
     if (/^[a-z][a-z0-9+.-]+:/i.test(target)) {
       const message =
         `${holder[key]} is at another address, and nothing is fetched. ` +

@@ -17,6 +17,8 @@ export type Variant = "A" | "B";
 
 export const VARIANTS: readonly Variant[] = ["A", "B"];
 
+export type ByVariant<T> = Readonly<Record<Variant, T>>;
+
 export const METHODS = [
   "GET",
   "PUT",
@@ -32,9 +34,6 @@ export type Method = (typeof METHODS)[number];
 export interface Document extends SourceFile {
   readonly variant: Variant;
   readonly origins: Origins;
-  /** What schemas/sample.ts finds for schemas that many operations share. */
-  readonly alternatives: WeakMap<object, readonly JsonObject[]>;
-  readonly samples: WeakMap<object, { readonly value: unknown; readonly size: number }>;
   readonly findings: Findings;
 }
 

@@ -7,7 +7,7 @@ import { basename } from "node:path";
 import { JSONPathEnvironment, JSONPathQuery, jsonpath } from "json-p3";
 import { z } from "zod";
 import { mostAlike } from "../../option-names.js";
-import type { Document, Variant } from "./document.js";
+import type { ByVariant, Document, Variant } from "./document.js";
 import { type Action, actionError } from "./origins.js";
 import { checkSwapped, openDocument, prepareDocument, type ReadOptions } from "./read-document.js";
 import {
@@ -95,10 +95,10 @@ interface Overlay {
  * @throws {GenerateError} for a document that cannot be read any further
  */
 export async function readDocuments(
-  paths: Readonly<Record<Variant, string>>,
+  paths: ByVariant<string>,
   overlayPaths: readonly string[],
   options: ReadOptions,
-): Promise<Readonly<Record<Variant, Document>>> {
+): Promise<ByVariant<Document>> {
   const { findings, onFile, signal } = options;
   const read = <T>(work: Promise<T>) => work.catch((cause) => findings.error(cause));
   const [A, B, ...overlays] = await Promise.all([

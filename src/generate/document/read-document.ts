@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { type BundleOptions, bundleFiles } from "./bundle.js";
 import {
   atPointer,
+  type ByVariant,
   type Document,
   documentError,
   follow,
@@ -72,8 +73,6 @@ export async function openDocument(
     variant,
     origins: new Origins(),
     findings,
-    alternatives: new WeakMap(),
-    samples: new WeakMap(),
   };
   checkVersion(document);
   await bundleFiles(document, path, more);
@@ -308,7 +307,7 @@ function checkToken(document: Document): void {
  * Two documents of which each has only paths that begin like those of the other. One alone may well
  * have such paths.
  */
-export function checkSwapped(documents: Readonly<Record<Variant, Document>>): void {
+export function checkSwapped(documents: ByVariant<Document>): void {
   const found = VARIANTS.map((variant) =>
     pathOfVariant(otherThan(variant), documents[variant].root),
   );

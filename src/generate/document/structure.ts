@@ -33,12 +33,13 @@ const parameter = referable({ content, examples: { map: example } });
 const body = referable({ content });
 const response = referable({ content, headers: { map: header }, links: { map: referable() } });
 const servers: Shape = { list: object };
+const callback: Shape = { map: {}, isReferable: true };
 const operation: Shape = {
   members: {
     parameters: { list: parameter },
     requestBody: body,
     responses: { map: response },
-    callbacks: { map: referable() },
+    callbacks: { map: callback },
     security: { list: object },
     servers,
   },
@@ -50,6 +51,8 @@ const pathItem: Shape = {
     ...Object.fromEntries(METHODS.map((method) => [method.toLowerCase(), operation])),
   },
 };
+// The operations of a callback may have callbacks.
+Object.assign(callback.map ?? {}, pathItem);
 const root: Shape = {
   members: {
     info: object,
@@ -66,7 +69,7 @@ const root: Shape = {
         headers: { map: header },
         examples: { map: example },
         links: { map: referable() },
-        callbacks: { map: referable() },
+        callbacks: { map: callback },
         securitySchemes: { map: referable() },
         pathItems: { map: pathItem },
       },

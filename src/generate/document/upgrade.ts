@@ -9,6 +9,7 @@
  * reference. It copies every object, so the lines of errors and what overlays wrote would be lost
  * too.
  */
+import { ANNOTATIONS, KEYWORDS } from "../schemas/checked-schema.js";
 import { type Document, follow, operationsOf, refuseAt, walkDocument } from "./document.js";
 import {
   entriesOf,
@@ -44,43 +45,15 @@ function upgradeSchema(schema: Writable): void {
     else delete schema[bound];
     if (isExclusive) delete schema[limit];
   }
-  if (typeof schema.$ref === "string") for (const key of IGNORED_BESIDE_REF) delete schema[key];
+  // OpenAPI 3.0 ignores everything beside `$ref`, 3.1 does not. What checks nothing may stay.
+  if (typeof schema.$ref === "string")
+    for (const key of Object.keys(schema))
+      if (key !== "$ref" && KEYWORDS.has(key)) delete schema[key];
   if (typeof schema.nullable !== "boolean") return;
   const { nullable } = schema;
   delete schema.nullable;
   if (nullable) allowNull(schema);
 }
-
-const ANNOTATIONS: ReadonlySet<string> = new Set([
-  ...[
-    "title",
-    "description",
-    "default",
-    "readOnly",
-    "writeOnly",
-    "deprecated",
-    "example",
-    "externalDocs",
-    "xml",
-  ],
-]);
-
-/** OpenAPI 3.0 ignores everything beside `$ref`, 3.1 does not. What checks nothing may stay. */
-const IGNORED_BESIDE_REF: readonly string[] = [
-  ...[
-    "type",
-    "format",
-    "enum",
-    "properties",
-    "required",
-    "additionalProperties",
-    "items",
-    "pattern",
-  ],
-  ...["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "uniqueItems"],
-  ...["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"],
-  ...["allOf", "anyOf", "oneOf", "not"],
-];
 
 /**
  * Where `nullable` has no effect by the letter of OpenAPI 3.0, as beside `$ref` or `enum`, it says
@@ -92,7 +65,7 @@ function allowNull(schema: Writable): void {
   );
   if (isCombined) {
     const checks = Object.entries(schema).filter(
-      ([key]) => !ANNOTATIONS.has(key) && !key.startsWith("x-"),
+      ([key]) => key === "discriminator" || !(ANNOTATIONS.has(key) || key.startsWith("x-")),
     );
     for (const [key] of checks) delete schema[key];
     schema.anyOf = [Object.fromEntries(checks), { type: "null" }];

@@ -3,7 +3,13 @@
  * or reads documents for `emulate`.
  */
 import type { BundleOptions } from "../document/bundle.js";
-import { type Document, follow, VARIANTS, type Variant } from "../document/document.js";
+import {
+  type ByVariant,
+  type Document,
+  follow,
+  VARIANTS,
+  type Variant,
+} from "../document/document.js";
 import { readDocument } from "../document/read-document.js";
 import { isObject, type JsonObject, objectOf } from "../document/source-file.js";
 import {
@@ -53,16 +59,12 @@ function emulated(document: Document, operations: readonly Operation[]): Emulate
     const [status] = success?.statuses ?? [];
     if (success === undefined || status === undefined) continue;
     const made = success.all.filter(({ mediaType }) => !isMultipart(mediaType));
-    const content = [success.content, ...made].find(
-      (one) => one !== undefined && made.includes(one),
-    );
+    const content = made.find((one) => one === success.content) ?? made[0];
     const body = content && bodyOf(document, content);
     if (success.content !== undefined && content === undefined)
       notSampled.push([id, `no ${success.content.mediaType} answer is made`]);
     if (body === NOT_FOUND) {
-      const at = isObject(content?.media.schema)
-        ? (content.media.schema.$ref ?? content.schema)
-        : undefined;
+      const { $ref: at = content?.schema } = Object(content?.media.schema);
       notSampled.push([id, `no value is found that the schema ${at} allows; give an example`]);
     }
     const others = made
@@ -182,9 +184,9 @@ function escaped(value: unknown): string {
 
 /** What an emulator answers and reads in both variants. It takes seconds for large documents. */
 export function emulate(
-  documents: Readonly<Record<Variant, Document>>,
+  documents: ByVariant<Document>,
   lists: OperationLists,
-): Readonly<Record<Variant, Emulated>> {
+): ByVariant<Emulated> {
   return { A: emulated(documents.A, lists.A), B: emulated(documents.B, lists.B) };
 }
 
@@ -200,7 +202,7 @@ export function emitNotSampled({ A, B }: ReturnType<typeof emulate>): string {
 }
 
 export function emitEmulation(
-  documents: Readonly<Record<Variant, Document>>,
+  documents: ByVariant<Document>,
   emulation: ReturnType<typeof emulate>,
 ): string {
   const answers = VARIANTS.map(

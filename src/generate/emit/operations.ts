@@ -1,7 +1,13 @@
 /**
  * Emits operations.ts: the runtime table of operations and the lookup types of `call` and `paths`.
  */
-import { type Document, METHODS, VARIANTS, type Variant } from "../document/document.js";
+import {
+  type ByVariant,
+  type Document,
+  METHODS,
+  VARIANTS,
+  type Variant,
+} from "../document/document.js";
 import type { ProvenanceNotes } from "../document/provenance.js";
 import type { Operation, OperationLists } from "../operations/list-operations.js";
 import { CALL_TYPES, callTypes, initRequired, otherStatuses } from "./call-types.js";
@@ -9,9 +15,9 @@ import { operationTable } from "./operation-table.js";
 import { fileHeader, literal, prettyLiteral, propertyName, UNCHECKED } from "./source-text.js";
 
 export function emitOperations(
-  documents: Readonly<Record<Variant, Document>>,
+  documents: ByVariant<Document>,
   lists: OperationLists,
-  notes: Readonly<Record<Variant, ProvenanceNotes>>,
+  notes: ByVariant<ProvenanceNotes>,
 ): string {
   const body = [
     CALL_TYPES,

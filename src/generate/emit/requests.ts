@@ -5,39 +5,13 @@
 import { atPointer, type Document, follow, referenceTarget } from "../document/document.js";
 import { entriesOf, isObject, type JsonObject } from "../document/source-file.js";
 import type { Operation } from "../operations/list-operations.js";
-import {
-  type Form,
-  isJsonSequence,
-  type Parameter,
-  type PropertyEncoding,
-} from "../operations/messages.js";
+import { isJsonSequence, type Parameter } from "../operations/messages.js";
 import { ANNOTATIONS } from "../schemas/checked-schema.js";
 import { isParameter } from "./call-types.js";
 
-interface DocumentedParameter extends Form {
-  readonly in: Parameter["in"];
-  readonly name: string;
-  readonly required?: true;
-  readonly allowEmptyValue?: true;
-  readonly schema?: unknown;
-}
-
-interface DocumentedContent {
-  readonly schema?: unknown;
-  readonly encoding?: Readonly<Record<string, PropertyEncoding>>;
-}
-
-interface DocumentedRequest {
-  readonly parameters?: readonly DocumentedParameter[];
-  readonly body?: {
-    readonly required?: true;
-    readonly contents: Readonly<Record<string, DocumentedContent>>;
-  };
-}
-
 export interface DocumentedRequests {
   /** By operationId. */
-  readonly operations: Readonly<Record<string, DocumentedRequest>>;
+  readonly operations: Readonly<Record<string, object>>;
   /** The schemas to which `$ref` leads from them, by the text of the reference. */
   readonly schemas: Readonly<Record<string, unknown>>;
 }
@@ -59,7 +33,7 @@ export function documentedRequests(
       ] as const;
     });
     if (listed.length === 0 && contents.length === 0) return [];
-    const entry: DocumentedRequest = {
+    const entry = {
       ...(listed.length > 0 && { parameters: listed }),
       ...(contents.length > 0 && {
         body: { ...(body?.required && { required: true }), contents: Object.fromEntries(contents) },
@@ -73,7 +47,7 @@ export function documentedRequests(
 function parameterOf(
   { in: place, name, required, form, source }: Parameter,
   bare: (source: unknown) => unknown,
-): DocumentedParameter {
+): object {
   const { content, allowEmptyValue } = source ?? {};
   const media = form.content === undefined ? source : Object(content)[form.content];
   const schema =

@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { jsonChecker } from "../../json-schema/index.js";
 import {
   atPointer,
+  type ByVariant,
   type Document,
   follow,
   referenceTarget,
@@ -22,7 +23,7 @@ import { fileHeader, jsonText, literal, propertyName, UNCHECKED } from "./source
 
 /** @param out the folder of the generated files */
 export function emitSchemas(
-  documents: Readonly<Record<Variant, Document>>,
+  documents: ByVariant<Document>,
   lists: OperationLists,
   out?: string,
 ): string {

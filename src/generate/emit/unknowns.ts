@@ -1,6 +1,7 @@
 /** Emits unknowns.ts: what the documents mark with `x-not-shown`, one entry per id. */
+import { z } from "zod";
 import { type Document, documentError, type Variant, walkDocument } from "../document/document.js";
-import { isObject, pointerTo } from "../document/source-file.js";
+import { pointerTo } from "../document/source-file.js";
 import { fileHeader, prettyLiteral } from "./source-text.js";
 
 export interface Unknown {
@@ -24,6 +25,13 @@ const DECLARATION = `export interface Unknown {
   readonly pointers: { readonly A?: readonly string[]; readonly B?: readonly string[] };
 }
 `;
+
+const Mark = z.object({
+  id: z.string().regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/),
+  section: z.string(),
+  says: z.string().min(1),
+  untilTold: z.string().optional(),
+});
 
 /** What the documents mark with `x-not-shown`, by id. */
 export function collectUnknowns(documents: readonly Document[]): ReadonlyMap<string, Unknown> {
@@ -58,13 +66,14 @@ function collect(document: Document, unknowns: Map<string, Unknown>): void {
     if (!Array.isArray(marks))
       throw invalid(place, "`x-not-shown` must be a list of { id, section, says, untilTold? }");
     for (const [index, mark] of marks.entries()) {
-      if (!isMark(mark)) {
+      const { data } = Mark.safeParse(mark);
+      if (data === undefined) {
         const needed =
           "each item of `x-not-shown` must have the strings `id` (kebab-case), `section` and " +
           "`says`, and may have the string `untilTold`";
         throw invalid(pointerTo(place, index), needed);
       }
-      const { id, section, says, untilTold } = mark;
+      const { id, section, says, untilTold } = data;
       const texts = { section, says, ...(untilTold !== undefined && { untilTold }) };
       const known = unknowns.get(id) ?? { id, ...texts, variants: [], pointers: {} };
       if (known.section !== section || known.says !== says || known.untilTold !== untilTold) {
@@ -76,13 +85,4 @@ function collect(document: Document, unknowns: Map<string, Unknown>): void {
       unknowns.set(id, known);
     }
   });
-}
-
-function isMark(mark: unknown): mark is Pick<Unknown, "id" | "section" | "says" | "untilTold"> {
-  if (!isObject(mark)) return false;
-  const { id, section, says, untilTold } = mark;
-  if (untilTold !== undefined && typeof untilTold !== "string") return false;
-  const areStrings =
-    typeof id === "string" && typeof section === "string" && typeof says === "string";
-  return areStrings && /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(id) && says !== "";
 }

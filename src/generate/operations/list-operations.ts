@@ -1,18 +1,15 @@
 /** Lists the operations of a document for the emitters, with all references followed. */
 import {
+  type ByVariant,
   type Document,
   documentError,
   follow,
-  METHODS,
   type Method,
+  operationsOf,
+  refuseAt,
   warnAt,
 } from "../document/document.js";
-import {
-  type GenerateError,
-  isObject,
-  type JsonObject,
-  pointerTo,
-} from "../document/source-file.js";
+import { entriesOf, isObject, type JsonObject, pointerTo } from "../document/source-file.js";
 import { mergedSchema } from "../schemas/alternatives.js";
 import {
   type Body,
@@ -48,7 +45,7 @@ export interface Operation {
   readonly takesPluginTokens: boolean;
 }
 
-export type OperationLists = Readonly<Record<Document["variant"], readonly Operation[]>>;
+export type OperationLists = ByVariant<readonly Operation[]>;
 
 /** Lists what the document describes, and reports in its findings what cannot be called. */
 export function listOperations(document: Document): Operation[] {
@@ -68,11 +65,26 @@ export function listOperations(document: Document): Operation[] {
     const { id, method, path, pointer } = named;
     const earlier = operations.get(id);
     if (earlier !== undefined) {
-      const places = [pointer, pointers.get(id) ?? ""];
-      findings.error(duplicateId(document, places, `${method} ${path}`, id, earlier));
+      const message =
+        `${method} ${path} has the operationId ${JSON.stringify(id)} of ${earlier.method} ` +
+        `${earlier.path}. Name one of them otherwise`;
+      const places = [pointer, pointers.get(id) ?? ""].map((at) => pointerTo(at, "operationId"));
+      const { root, origins } = document;
+      const written = places.find((at) => origins.trace(root, at).action !== undefined);
+      refuseAt(document, "operation_id_duplicate", written ?? places[0] ?? "", message);
       continue;
     }
-    checkTemplate(document, templates, `${method} ${path}`, pointer);
+    const name = `${method} ${path}`;
+    const template = name.replace(/\{[^{}]*\}/g, "{}");
+    const same = templates.get(template);
+    if (same === undefined) templates.set(template, name);
+    else {
+      // OpenAPI 3.1 forbids this, but a client can call both.
+      const message =
+        `${name} is the same path as ${same} with other names, so no server can ` +
+        "tell them apart";
+      warnAt(document, "document_invalid", pointer, message);
+    }
     const operation = findings.attempt(() => readOperation(document, named));
     pointers.set(id, pointer);
     if (operation !== undefined) operations.set(id, operation);
@@ -112,82 +124,42 @@ function readOperation(
   };
 }
 
-function duplicateId(
-  document: Document,
-  places: readonly string[],
-  name: string,
-  id: string,
-  earlier: Operation,
-): GenerateError {
-  const message =
-    `${name} has the operationId ${JSON.stringify(id)} of ${earlier.method} ` +
-    `${earlier.path}. Name one of them otherwise`;
-  const pointers = places.map((place) => pointerTo(place, "operationId"));
-  const { root, origins } = document;
-  const written = pointers.find((place) => origins.trace(root, place).action !== undefined);
-  return documentError(document, "operation_id_duplicate", written ?? pointers[0] ?? "", message);
-}
-
-/**
- * Requests of both could be those of the other. OpenAPI 3.1 forbids this, but a client can call
- * both.
- */
-function checkTemplate(
-  document: Document,
-  templates: Map<string, string>,
-  name: string,
-  pointer: string,
-): void {
-  const template = name.replace(/\{[^{}]*\}/g, "{}");
-  const earlier = templates.get(template);
-  if (earlier === undefined) templates.set(template, name);
-  else {
-    const message =
-      `${name} is the same path as ${earlier} with other names, so no server can ` +
-      "tell them apart";
-    warnAt(document, "document_invalid", pointer, message);
-  }
-}
-
 /**
  * Operations of webhooks and callbacks are not called, but the generated types hold them by their
  * ids too.
  */
 function checkOtherIds(document: Document, listed: readonly NamedOperation[]): void {
   const known = new Map<unknown, unknown>(listed.map(({ id, source }) => [id, source]));
-  const checked = new Set<unknown>(listed.map(({ source }) => source));
-  const seen = new Set<unknown>();
-  const eachOf = (
-    map: unknown,
-    pointer: string,
-    check: (value: unknown, at: string, key: string) => void,
-  ) => {
-    const place = follow(document, map, pointer);
-    if (!isObject(place.value) || seen.has(place.value)) return;
+  const seen = new Set<unknown>(listed.map(({ source }) => source));
+  const eachIn = (map: unknown, at: string, check: (value: unknown, at: string) => void): void => {
+    const place = follow(document, map, at);
+    if (seen.has(place.value)) return;
     seen.add(place.value);
-    for (const [key, value] of Object.entries(place.value))
-      if (!key.startsWith("x-")) check(value, pointerTo(place.pointer, key), key);
+    for (const [key, value] of entriesOf(place.value))
+      if (!key.startsWith("x-")) check(value, pointerTo(place.pointer, key));
   };
-  const checkItem = (item: unknown, pointer: string) =>
-    eachOf(item, pointer, (operation, at, key) => {
-      if (!METHODS.some((method) => method.toLowerCase() === key)) return;
-      if (!isObject(operation))
-        throw documentError(document, "document_invalid", at, "it must be an object");
+  const checkItem = (item: unknown, pointer: string) => {
+    const place = follow(document, item, pointer);
+    for (const { key, operation } of operationsOf(place.value)) {
       const { operationId: id, callbacks } = operation;
+      const at = pointerTo(place.pointer, key);
       const message = `another operation has the operationId ${JSON.stringify(id)} too`;
-      if (id && !checked.has(operation) && (known.get(id) ?? operation) !== operation)
-        throw documentError(document, "operation_id_duplicate", at, message);
-      if (!checked.has(operation)) known.set(id, operation);
+      if (id && !seen.has(operation)) {
+        if ((known.get(id) ?? operation) !== operation)
+          throw documentError(document, "operation_id_duplicate", at, message);
+        known.set(id, operation);
+      }
       checkCallbacks(callbacks, `${at}/callbacks`);
-    });
+    }
+  };
   const checkCallbacks = (callbacks: unknown, pointer: string) =>
-    eachOf(callbacks, pointer, (callback, at) => eachOf(callback, at, checkItem));
+    eachIn(callbacks, pointer, (callback, at) => eachIn(callback, at, checkItem));
   const { paths, webhooks, components } = document.root;
   document.findings.attempt(() => {
-    eachOf(paths, "/paths", checkItem);
-    eachOf(webhooks, "/webhooks", checkItem);
+    eachIn(paths, "/paths", checkItem);
+    eachIn(webhooks, "/webhooks", checkItem);
     checkCallbacks(Object(components).callbacks, "/components/callbacks");
-    eachOf(Object(components).pathItems, "/components/pathItems", checkItem);
+    eachIn(Object(components).pathItems, "/components/pathItems", checkItem);
   });
 }
 

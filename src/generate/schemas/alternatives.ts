@@ -71,14 +71,16 @@ function together(a: JsonObject, b: JsonObject): JsonObject | undefined {
   return isEmpty ? undefined : merged;
 }
 
+const found = new WeakMap<object, readonly JsonObject[]>();
+
 /** The ways to allow a value, each as a schema without `$ref`, `allOf`, `oneOf` and `anyOf`. */
 export function alternatives(document: Document, source: unknown): readonly JsonObject[] {
   if (source === false) return [];
   if (!isObject(source)) return [{}];
-  const known = document.alternatives.get(source);
+  const known = found.get(source);
   if (known !== undefined) return known;
-  const { $ref, allOf, oneOf, anyOf, if: condition, then, else: otherwise, ...own } = source;
-  const { const: only, example, examples, default: preset, ...rest } = own;
+  const { $ref, allOf, oneOf, anyOf, if: condition, then, else: otherwise, ...others } = source;
+  const { const: only, example, examples, default: preset, ...rest } = others;
   const given = [example, ...listOf(examples), preset].filter((value) => value !== undefined);
   const plain: JsonObject = {
     ...rest,
@@ -92,26 +94,26 @@ export function alternatives(document: Document, source: unknown): readonly Json
   const parts = [...target, ...listOf(allOf)].map((part) => alternatives(document, part));
   const choices = [oneOf, anyOf, ...chosen].filter((list) => Array.isArray(list));
   for (const list of choices.map(listOf)) {
-    const tagged = list.flatMap((part) => discriminated(document, own.discriminator, part));
+    const tagged = list.flatMap((part) => discriminated(document, others.discriminator, part));
     parts.push([...tagged, ...list.flatMap((part) => alternatives(document, part))]);
   }
   // The example of one of several parts is not an example of the whole.
-  const isPart = parts.length > 1 || own.properties !== undefined;
-  let found: readonly JsonObject[] = [{}];
+  const isPart = parts.length > 1 || others.properties !== undefined;
+  let ways: readonly JsonObject[] = [{}];
   for (const part of parts) {
-    const pairs = found.flatMap((one) =>
+    const pairs = ways.flatMap((one) =>
       part.map((other) => together(one, isPart ? withoutExamples(other) : other)),
     );
-    found = pairs.filter((one) => one !== undefined).slice(0, MOST_ALTERNATIVES);
+    ways = pairs.filter((one) => one !== undefined).slice(0, MOST_ALTERNATIVES);
   }
   const tag = inheritedTag(document, source);
   // The values of the member may not be the names that its discriminator expects, and then any of
   // them will do.
-  const ways = tag === undefined ? [plain] : [{ ...plain, ...together(plain, tag) }, plain];
-  const all = ways
-    .flatMap((way) => found.map((one) => together(one, way)))
+  const own = tag === undefined ? [plain] : [{ ...plain, ...together(plain, tag) }, plain];
+  const all = own
+    .flatMap((one) => ways.map((way) => together(way, one)))
     .filter((one) => one !== undefined);
-  document.alternatives.set(source, all);
+  found.set(source, all);
   return all;
 }
 

@@ -50,7 +50,7 @@ export const ANNOTATIONS: ReadonlySet<string> = new Set([
 ]);
 
 /** Keywords without a check. Definitions are read where a reference leads to them. */
-const UNCHECKED: ReadonlySet<string> = new Set([
+export const UNCHECKED: ReadonlySet<string> = new Set([
   ...ANNOTATIONS,
   ...["$schema", "$vocabulary", "$id", "$anchor", "$dynamicAnchor", "$defs", "definitions"],
 ]);
@@ -96,10 +96,7 @@ const mapOf =
 const member: Reader = (value, pointer, naming) => checkedSchema(value, pointer, naming);
 
 /** Each keyword with its reader, and what its value must be. */
-const READERS: ReadonlyMap<string, readonly [Reader, must: string]> = new Map<
-  string,
-  readonly [Reader, string]
->([
+const READERS = new Map<string, readonly [Reader, must: string]>([
   ...each(["items", "contains", "additionalProperties", "propertyNames"], schema, "a schema"),
   ...each(
     ["not", "if", "then", "else", "unevaluatedItems", "unevaluatedProperties"],
@@ -130,6 +127,9 @@ const READERS: ReadonlyMap<string, readonly [Reader, must: string]> = new Map<
   ["type", [(value) => value, "a type"]],
   ["$ref", [(value, pointer, naming) => referenceTo(value, pointer, naming), "a reference"]],
 ]);
+
+/** The keywords that check something. */
+export const KEYWORDS: ReadonlySet<string> = new Set(READERS.keys());
 
 function each(keywords: readonly string[], reader: Reader, must: string) {
   return keywords.map((keyword) => [keyword, [reader, must]] as const);
@@ -200,7 +200,7 @@ export function checkedSchema(source: unknown, pointer: string, naming: Naming):
 
 function adviceFor(keyword: string): string {
   if (Object.hasOwn(FOREIGN, keyword)) return `${FOREIGN[keyword]}.`;
-  const meant = mostAlike(keyword, [...READERS.keys(), ...UNCHECKED]);
+  const meant = mostAlike(keyword, [...KEYWORDS, ...UNCHECKED]);
   return meant === undefined
     ? "Remove it, or start its name with x-."
     : `Did you mean ${JSON.stringify(meant)}?`;

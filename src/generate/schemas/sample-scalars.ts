@@ -108,36 +108,3 @@ export function* numbers(schema: JsonObject, isInteger: boolean): Generator<numb
     if (!isWhole) yield Number.isFinite(low + high) ? low + (high - low) / (index + 2) : up + 0.5;
   }
 }
-
-const unicodePatterns = new WeakMap<object, unknown>();
-
-/**
- * A copy of a schema whose patterns are legal with the flag `u`, without those that cannot be made
- * so.
- */
-export function withUnicodePatterns<T>(schema: T): T {
-  if (typeof schema !== "object" || schema === null) return schema;
-  const known = unicodePatterns.get(schema);
-  if (known !== undefined) return known as T;
-  const copy: unknown = JSON.parse(JSON.stringify(schema), (key, value: unknown) =>
-    key === "pattern" && typeof value === "string" ? unicodePattern(value) : value,
-  );
-  unicodePatterns.set(schema, copy);
-  return copy as T;
-}
-
-/** Without escapes that are only legal without the flag, such as `\_`. */
-function unicodePattern(pattern: string): string | undefined {
-  let isClass = false;
-  const text = pattern.replace(/\\(.)|[[\]]/gsu, (whole, escaped?: string) => {
-    if (escaped === undefined) isClass = whole === "[";
-    else if (escaped === "_" || !/[\w^$\\.*+?()[\]{}|/]/.test(escaped))
-      return isClass && escaped === "-" ? whole : escaped;
-    return whole;
-  });
-  try {
-    return new RegExp(text, "u") && text;
-  } catch {
-    return undefined;
-  }
-}

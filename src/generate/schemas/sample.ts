@@ -2,11 +2,14 @@
  * Makes an example value from a JSON Schema (2020-12): always the same one, of bounded size, and
  * allowed by the schema.
  */
-import { validate } from "@cfworker/json-schema";
+import { SchemaCompiler } from "../../json-schema/compiler.js";
+import { patternOf } from "../../json-schema/formats.js";
+import type { Check } from "../../json-schema/run.js";
 import { atPointer, type Document, referenceTarget } from "../document/document.js";
 import { isObject, type JsonObject, listOf } from "../document/source-file.js";
 import { alternatives, mergedSchema } from "./alternatives.js";
-import { numbers, strings, withUnicodePatterns } from "./sample-scalars.js";
+import { UNCHECKED } from "./checked-schema.js";
+import { numbers, strings } from "./sample-scalars.js";
 
 /** Of the values that a schema may leave out, so many are in a sample at most. */
 const MOST_OPTIONAL = 1000;
@@ -23,26 +26,22 @@ export const NOT_FOUND: unique symbol = Symbol("not found");
 /** A value where any is allowed. */
 const orAny = (value: unknown) => (value === undefined ? {} : value);
 
-/**
- * Whether a schema allows a value. What cannot be checked, such as a pattern of another language,
- * is allowed.
- */
+const compilers = new WeakMap<Document, SchemaCompiler>();
+const checks = new WeakMap<object, Check>();
+const samples = new WeakMap<object, { readonly value: unknown; readonly size: number }>();
+
+/** Whether a schema allows a value, by what the validator checks. */
 export function isAllowed(document: Document, schema: unknown, value: unknown): boolean {
-  const targetOf = (name: unknown) =>
-    atPointer(document.root, referenceTarget(document, String(name), "")) as never;
-  const isValid = (read: <T>(one: T) => T) => {
-    const lookup = new Proxy<Record<string, never>>({}, { get: (_, name) => read(targetOf(name)) });
-    return validate(value, read(schema) as JsonObject, "2020-12", lookup, true).valid;
-  };
-  // The checker throws at patterns that are legal without the flag `u` only.
-  for (const read of [<T>(one: T) => one, withUnicodePatterns]) {
-    try {
-      return isValid(read);
-    } catch {
-      // The next way, if there is one.
-    }
-  }
-  return true;
+  if (!isObject(schema)) return schema !== false;
+  const compiler =
+    compilers.get(document) ??
+    new SchemaCompiler((reference) =>
+      atPointer(document.root, referenceTarget(document, reference, "")),
+    );
+  compilers.set(document, compiler);
+  const check = checks.get(schema) ?? compiler.compile(schema);
+  checks.set(schema, check);
+  return check(value, { issues: undefined, path: [], shown: [], verdicts: new Map() });
 }
 
 /** Returns a value that the schema allows, undefined if it allows any, or `NOT_FOUND`. */
@@ -69,7 +68,7 @@ class Sampler {
    */
   sample(source: unknown, open: readonly unknown[], optional = false): unknown {
     const at = this.#referred(source);
-    const known = this.#document.samples.get(Object(at));
+    const known = samples.get(Object(at));
     if (known !== undefined) return this.#taken(known, optional);
     this.#steps -= 1;
     this.#optional -= 1;
@@ -87,7 +86,7 @@ class Sampler {
     }
     // A value that was cut is not what another place would get.
     if (isObject(at) && this.#cuts === cuts)
-      this.#document.samples.set(at, { value, size: left - this.#optional });
+      samples.set(at, { value, size: left - this.#optional });
     return value;
   }
 
@@ -145,7 +144,11 @@ class Sampler {
     else if (type === "integer" || type === "number") yield* numbers(schema, type === "integer");
     else if (type === "boolean") yield* [true, false];
     else if (type === "null") yield null;
-    else if (Object.keys(schema).every((key) => ANNOTATIONS.has(key) || key.startsWith("x-")))
+    else if (
+      Object.keys(schema).every(
+        (key) => UNCHECKED.has(key) || key === "nullable" || key.startsWith("x-"),
+      )
+    )
       yield undefined;
     else
       for (const any of ["object", "string", "number", "array", "boolean", "null"])
@@ -259,21 +262,6 @@ class Sampler {
   }
 }
 
-const ANNOTATIONS: ReadonlySet<string> = new Set([
-  ...[
-    "title",
-    "description",
-    "readOnly",
-    "writeOnly",
-    "deprecated",
-    "externalDocs",
-    "xml",
-    "$comment",
-    "$defs",
-  ],
-  ...["discriminator", "contentMediaType", "contentEncoding", "nullable"],
-]);
-
 const BY_KEYWORD: readonly (readonly [type: string, keywords: readonly string[]])[] = [
   [
     "object",
@@ -315,15 +303,7 @@ function memberOf(schema: JsonObject, name: string): unknown {
   const properties = new Map(Object.entries(Object(schema.properties)));
   if (properties.has(name)) return properties.get(name);
   const matching = Object.entries(Object(schema.patternProperties)).find(([pattern]) =>
-    matches(pattern, name),
+    patternOf(pattern)?.test(name),
   );
   return matching === undefined ? (schema.additionalProperties ?? true) : matching[1];
-}
-
-function matches(pattern: string, text: string): boolean {
-  try {
-    return new RegExp(pattern, "u").test(text);
-  } catch {
-    return false;
-  }
 }
