@@ -107,50 +107,30 @@ describe("identify", () => {
 
   const never = () => new Promise<never>(() => {});
   const returning = (value: unknown) => (async () => value) as unknown as Identify;
+  const row = (name: string, identify: Identify, says: RegExp) => ({ name, identify, says });
   const failures: { name: string; identify: Identify; says: RegExp }[] = [
-    {
-      name: "rejects",
-      identify: () => Promise.reject(new Error("no such route")),
-      says: /no such route/,
-    },
-    {
-      name: "throws",
-      identify: () => {
+    row("rejects", () => Promise.reject(new Error("no such route")), /no such route/),
+    row(
+      "throws",
+      () => {
         throw new TypeError("not iterable");
       },
-      says: /not iterable/,
-    },
-    { name: "never answers", identify: never, says: /identify did not answer within 10000 ms/ },
-    { name: "returns undefined", identify: returning(undefined), says: /identify must return/ },
-    { name: "returns null", identify: returning(null), says: /identify must return/ },
-    { name: "returns no userId", identify: returning({ firstname: "Ada" }), says: /userId/ },
-    { name: "returns an empty userId", identify: returning({ userId: "" }), says: /userId/ },
-    {
-      name: "returns a number as userId",
-      identify: returning({ userId: 7 }),
-      says: /String\(id\)/,
-    },
-    {
-      name: "returns a huge userId",
-      identify: returning({ userId: "7".repeat(257) }),
-      says: /userId/,
-    },
-    {
-      name: "returns a name that is an object",
-      identify: returning({ ...grace, lastname: {} }),
-      says: /lastname/,
-    },
-    {
-      name: "returns an unknown member",
-      identify: returning({ ...grace, email: "g@x" }),
-      says: /"email"/,
-    },
-    {
-      name: "rejects with the error of a call",
-      identify: async (service) =>
-        unwrap(await service.call("noSuchOperation" as "listDevices")) as never,
-      says: /noSuchOperation/,
-    },
+      /not iterable/,
+    ),
+    row("never answers", never, /identify did not answer within 10000 ms/),
+    row("returns undefined", returning(undefined), /identify must return/),
+    row("returns null", returning(null), /identify must return/),
+    row("returns no userId", returning({ firstname: "Ada" }), /userId/),
+    row("returns an empty userId", returning({ userId: "" }), /userId/),
+    row("returns a number as userId", returning({ userId: 7 }), /String\(id\)/),
+    row("returns a huge userId", returning({ userId: "7".repeat(257) }), /userId/),
+    row("returns a name that is an object", returning({ ...grace, lastname: {} }), /lastname/),
+    row("returns an unknown member", returning({ ...grace, email: "g@x" }), /"email"/),
+    row(
+      "rejects with the error of a call",
+      async (service) => unwrap(await service.call("noSuchOperation" as "listDevices")) as never,
+      /noSuchOperation/,
+    ),
   ];
   test.each(failures)(
     "that $name refuses the login, and leaves nothing behind",

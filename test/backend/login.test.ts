@@ -393,33 +393,15 @@ describe("a callback", () => {
     expect([ended.length, parts.tokenRequests()]).toEqual([1, 1]);
   });
 
+  type Change = (query: URLSearchParams) => void;
+  const row = (name: string, code: string, change: Change) => ({ name, code, change });
   const answers: { name: string; code: string; change: (query: URLSearchParams) => void }[] = [
-    {
-      name: "access_denied",
-      code: "login_denied",
-      change: (query) => only(query, "access_denied"),
-    },
-    { name: "server_error", code: "login_refused", change: (query) => only(query, "server_error") },
-    {
-      name: "code and error",
-      code: "login_denied",
-      change: (query) => query.set("error", "access_denied"),
-    },
-    {
-      name: "neither code nor error",
-      code: "login_refused",
-      change: (query) => query.delete("code"),
-    },
-    {
-      name: "two codes",
-      code: "login_refused",
-      change: (query) => query.append("code", "another"),
-    },
-    {
-      name: "a code of 5 kB",
-      code: "login_refused",
-      change: (query) => query.set("code", "c".repeat(5e3)),
-    },
+    row("access_denied", "login_denied", (query) => only(query, "access_denied")),
+    row("server_error", "login_refused", (query) => only(query, "server_error")),
+    row("code and error", "login_denied", (query) => query.set("error", "access_denied")),
+    row("neither code nor error", "login_refused", (query) => query.delete("code")),
+    row("two codes", "login_refused", (query) => query.append("code", "another")),
+    row("a code of 5 kB", "login_refused", (query) => query.set("code", "c".repeat(5e3))),
   ];
   test.each(answers)(
     "with $name ends the login with $code, and sends no code",

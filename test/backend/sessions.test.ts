@@ -37,27 +37,16 @@ function watched() {
 }
 
 describe("a session token", () => {
+  const row = (name: string, headers: object, code: string) => ({ name, headers, code });
   test.each([
-    { name: "missing", headers: {}, code: "session_missing" },
-    {
-      name: "of another scheme",
-      headers: { authorization: "Basic eDp5" },
-      code: "session_missing",
-    },
-    { name: "an empty one", headers: { authorization: "Bearer " }, code: "session_missing" },
-    { name: "unknown", headers: bearer("x".repeat(43)), code: "session_unknown" },
-    { name: "of another length", headers: bearer("x"), code: "session_unknown" },
-    { name: "of 100 kB", headers: bearer("x".repeat(100_000)), code: "session_unknown" },
-    {
-      name: "twice in one header",
-      headers: bearer(`${"x".repeat(43)}, Bearer y`),
-      code: "session_unknown",
-    },
-    {
-      name: "in a cookie",
-      headers: { cookie: "__Host-bivariant-session=" },
-      code: "session_missing",
-    },
+    row("missing", {}, "session_missing"),
+    row("of another scheme", { authorization: "Basic eDp5" }, "session_missing"),
+    row("an empty one", { authorization: "Bearer " }, "session_missing"),
+    row("unknown", bearer("x".repeat(43)), "session_unknown"),
+    row("of another length", bearer("x"), "session_unknown"),
+    row("of 100 kB", bearer("x".repeat(100_000)), "session_unknown"),
+    row("twice in one header", bearer(`${"x".repeat(43)}, Bearer y`), "session_unknown"),
+    row("in a cookie", { cookie: "__Host-bivariant-session=" }, "session_missing"),
   ])(
     "$name is refused with 401 $code by every route, by connect and by session",
     async ({ headers, code }) => {

@@ -245,43 +245,36 @@ describe("diffDocuments", () => {
 
   const yaml = (text: string) => ({ "document.yaml": text });
   const example = { "text/plain": { schema: text, example: { $ref: "http://127.0.0.1/secret" } } };
+  const row = (name: string, files: object, code: GenerateErrorCode, says: string) => ({
+    ...{ name, files, code, says },
+  });
   test.each<{ name: string; files: object; code: GenerateErrorCode; says: string }>([
-    {
-      name: "a file that is missing",
-      files: {},
-      code: "document_unreadable",
-      says: "no such file",
-    },
-    {
-      name: "a file that is not YAML",
-      files: yaml("a: [1"),
-      code: "document_not_yaml",
-      says: "document.yaml",
-    },
-    {
-      name: "a document of the other variant",
-      files: { "document.yaml": inA },
-      code: "document_swapped",
-      says: "of Variant B",
-    },
-    {
-      name: "a misspelt method",
-      files: { "document.yaml": openapi({ "/v1/a": { psot: {} } }) },
-      code: "document_invalid",
-      says: '"psot" is not a method',
-    },
-    {
-      name: "an example that names an address",
-      files: {
+    row("a file that is missing", {}, "document_unreadable", "no such file"),
+    row("a file that is not YAML", yaml("a: [1"), "document_not_yaml", "document.yaml"),
+    row(
+      "a document of the other variant",
+      { "document.yaml": inA },
+      "document_swapped",
+      "of Variant B",
+    ),
+    row(
+      "a misspelt method",
+      { "document.yaml": openapi({ "/v1/a": { psot: {} } }) },
+      "document_invalid",
+      '"psot" is not a method',
+    ),
+    row(
+      "an example that names an address",
+      {
         "document.yaml": openapi({
           "/v1/a": {
             get: { operationId: "a", responses: { 200: { description: ".", content: example } } },
           },
         }),
       },
-      code: "reference_external",
-      says: "not followed",
-    },
+      "reference_external",
+      "not followed",
+    ),
   ])("refuses $name", async ({ name, files, code, says }) => {
     const at = await written(name, { ...files, "variant-b.json": inB });
     const refused = diffDocuments(join(at, "variant-b.json"), join(at, "document.yaml"));

@@ -112,26 +112,19 @@ describe("generate with one document", () => {
     },
   );
 
+  const row = (name: string, options: unknown, says: string) => ({ name, options, says });
   const wrong: { name: string; options: unknown; says: string }[] = [
-    { name: "null", options: null, says: "`documents` must be" },
-    { name: "no options", options: {}, says: "`documents` must be" },
-    { name: "no document", options: { documents: {}, out: "x" }, says: "`documents` must be" },
-    {
-      name: "another variant",
-      options: { documents: { A: "a", C: "c" }, out: "x" },
-      says: "`documents`",
-    },
-    {
-      name: "a number as path",
-      options: { documents: { A: 1 }, out: "x" },
-      says: "`documents` must be",
-    },
-    { name: "no folder", options: { documents: { A: "a.yaml" } }, says: "`out` must be" },
-    {
-      name: "a signal of another kind",
-      options: { documents: { A: "a.yaml" }, out: "x", signal: "SIGINT" },
-      says: "`signal` must be",
-    },
+    row("null", null, "`documents` must be"),
+    row("no options", {}, "`documents` must be"),
+    row("no document", { documents: {}, out: "x" }, "`documents` must be"),
+    row("another variant", { documents: { A: "a", C: "c" }, out: "x" }, "`documents`"),
+    row("a number as path", { documents: { A: 1 }, out: "x" }, "`documents` must be"),
+    row("no folder", { documents: { A: "a.yaml" } }, "`out` must be"),
+    row(
+      "a signal of another kind",
+      { documents: { A: "a.yaml" }, out: "x", signal: "SIGINT" },
+      "`signal` must be",
+    ),
   ];
   test.each(wrong)("is refused with option_invalid for $name", async ({ options, says }) => {
     for (const promise of [generate(options as never), checkGenerated(options as never)]) {
@@ -595,60 +588,41 @@ const refused = [
   ),
 ];
 
+const without = (schema: unknown, at: string, says: string) => ({ schema, at, says });
 /** What of a schema is not checked, and the advice of the warning. */
 const unchecked = [
-  { schema: { minLenght: 1 }, at: "/minLenght", says: 'Did you mean "minLength"?' },
-  { schema: { nullable: true }, at: "/nullable", says: 'Write "null" into `type`.' },
-  {
-    schema: { dependencies: {} },
-    at: "/dependencies",
-    says: "Write `dependentRequired` or `dependentSchemas`.",
-  },
-  { schema: { $dynamicRef: "#here" }, at: "/$dynamicRef", says: "Write `$ref`." },
-  { schema: { colour: "red" }, at: "/colour", says: "start its name with x-." },
-  {
-    schema: { pattern: "(" },
-    at: "/pattern",
-    says: '"(" is not a regular expression of ECMAScript.',
-  },
-  {
-    schema: { pattern: "\\Aa\\z" },
-    at: "/pattern",
-    says: "is not a regular expression of ECMAScript.",
-  },
-  {
-    schema: { patternProperties: { "(": {} } },
-    at: "/patternProperties",
-    says: '"(" is not a regular expression',
-  },
-  {
-    schema: { items: [{ type: "string" }] },
-    at: "/items",
-    says: "write the list as `prefixItems`.",
-  },
-  {
-    schema: { required: true },
-    at: "/required",
-    says: '"required" must be a list of names in the schema of',
-  },
-  {
-    schema: { exclusiveMinimum: true },
-    at: "/exclusiveMinimum",
-    says: "must be a number; it takes the place of",
-  },
-  { schema: { minLength: "1" }, at: "/minLength", says: '"minLength" must be a count.' },
-  { schema: { oneOf: { a: 1 } }, at: "/oneOf", says: '"oneOf" must be a list of schemas.' },
-  {
-    schema: { properties: { b: 1 } },
-    at: "/properties/b",
-    says: "a schema must be an object, true or false.",
-  },
-  { schema: { enum: "a" }, at: "/enum", says: '"enum" must be a list of values.' },
-  { schema: { allOf: [] }, at: "/allOf", says: '"allOf" must be a list of schemas.' },
-  { schema: { allOf: ["a"] }, at: "/allOf/0", says: "a schema must be an object, true or false." },
-  { schema: null, at: "", says: "a schema must be an object, true or false." },
-  { schema: { type: "aray" }, at: "/type", says: '"aray" is not a type; use one of object, array' },
-  { schema: { type: ["string", "nul"] }, at: "/type", says: '"nul" is not a type' },
+  without({ minLenght: 1 }, "/minLenght", 'Did you mean "minLength"?'),
+  without({ nullable: true }, "/nullable", 'Write "null" into `type`.'),
+  without(
+    { dependencies: {} },
+    "/dependencies",
+    "Write `dependentRequired` or `dependentSchemas`.",
+  ),
+  without({ $dynamicRef: "#here" }, "/$dynamicRef", "Write `$ref`."),
+  without({ colour: "red" }, "/colour", "start its name with x-."),
+  without({ pattern: "(" }, "/pattern", '"(" is not a regular expression of ECMAScript.'),
+  without({ pattern: "\\Aa\\z" }, "/pattern", "is not a regular expression of ECMAScript."),
+  without(
+    { patternProperties: { "(": {} } },
+    "/patternProperties",
+    '"(" is not a regular expression',
+  ),
+  without({ items: [{ type: "string" }] }, "/items", "write the list as `prefixItems`."),
+  without({ required: true }, "/required", '"required" must be a list of names in the schema of'),
+  without(
+    { exclusiveMinimum: true },
+    "/exclusiveMinimum",
+    "must be a number; it takes the place of",
+  ),
+  without({ minLength: "1" }, "/minLength", '"minLength" must be a count.'),
+  without({ oneOf: { a: 1 } }, "/oneOf", '"oneOf" must be a list of schemas.'),
+  without({ properties: { b: 1 } }, "/properties/b", "a schema must be an object, true or false."),
+  without({ enum: "a" }, "/enum", '"enum" must be a list of values.'),
+  without({ allOf: [] }, "/allOf", '"allOf" must be a list of schemas.'),
+  without({ allOf: ["a"] }, "/allOf/0", "a schema must be an object, true or false."),
+  without(null, "", "a schema must be an object, true or false."),
+  without({ type: "aray" }, "/type", '"aray" is not a type; use one of object, array'),
+  without({ type: ["string", "nul"] }, "/type", '"nul" is not a type'),
 ];
 
 /** What is only a warning, unless `strict` makes it an error. */
@@ -803,46 +777,37 @@ describe("a refused document", () => {
     });
   });
 
+  const placed = (name: string, text: string, at: string) => ({ name, text, at });
   const places = [
-    {
-      name: "a value",
-      text: "paths: { /a: { get: { operationId: a, parameters: [3] } } }",
-      at: "2:52#/paths/~1a/get/parameters/0",
-    },
-    {
-      name: "a member of a list",
-      text: "x-not-shown:\n  - id: a\npaths: {}",
-      at: "3:5#/x-not-shown/0",
-    },
-    {
-      name: "a status",
-      text: "paths: { /a: { get: { operationId: a, responses:\n  { 600: 1 } } } }",
-      at: "3:10#/paths",
-    },
-    {
-      name: "a path without its slash",
-      text: "paths:\n  things: {}",
-      at:
-        '3:3#/paths/things: "things" is not a path; write "/things". ' +
+    placed(
+      "a value",
+      "paths: { /a: { get: { operationId: a, parameters: [3] } } }",
+      "2:52#/paths/~1a/get/parameters/0",
+    ),
+    placed("a member of a list", "x-not-shown:\n  - id: a\npaths: {}", "3:5#/x-not-shown/0"),
+    placed(
+      "a status",
+      "paths: { /a: { get: { operationId: a, responses:\n  { 600: 1 } } } }",
+      "3:10#/paths",
+    ),
+    placed(
+      "a path without its slash",
+      "paths:\n  things: {}",
+      '3:3#/paths/things: "things" is not a path; write "/things". ' +
         "A key of `paths` must start with",
-    },
-    {
-      name: "a misspelt method",
-      text: "paths:\n  /a:\n    psot:\n      operationId: a",
-      at:
-        '4:5#/paths/~1a/psot: "psot" is not a method. ' +
+    ),
+    placed(
+      "a misspelt method",
+      "paths:\n  /a:\n    psot:\n      operationId: a",
+      '4:5#/paths/~1a/psot: "psot" is not a method. ' +
         "A key of a path must be one of get, put, post,",
-    },
-    {
-      name: "a misspelt method of a path that others refer to",
-      text: "components:\n  pathItems: { a: { Get: {} } }",
-      at: "3:21#/components/pathItems/a/Get: ",
-    },
-    {
-      name: "text that is not YAML",
-      text: "info: a: b",
-      at: "2:7: the file is not a YAML document",
-    },
+    ),
+    placed(
+      "a misspelt method of a path that others refer to",
+      "components:\n  pathItems: { a: { Get: {} } }",
+      "3:21#/components/pathItems/a/Get: ",
+    ),
+    placed("text that is not YAML", "info: a: b", "2:7: the file is not a YAML document"),
   ];
   test.each(places)(
     "the message starts with the line and the column of $name",

@@ -89,17 +89,27 @@ async function overlaid(...args: Parameters<typeof files>): Promise<{ A: object;
   return { A: A.root, B: B.root };
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: an edit may put anything anywhere
-type Editable = any;
-
-/** A copy of `value` that `edit` has changed. */
-function edited<T>(value: T, edit: (copy: Editable) => void): T {
+/** A copy of `value` with these values at their JSON pointers; undefined removes. */
+function edited<T>(value: T, changes: Json): T {
   const copy = structuredClone(value);
-  edit(copy);
+  for (const [pointer, changed] of Object.entries(changes)) {
+    const keys = pointer
+      .split("/")
+      .slice(1)
+      .map((key) => key.replaceAll("~1", "/"));
+    const last = keys.pop() ?? "";
+    const holder = keys.reduce(
+      (at, key) => at[key] as Record<string, unknown>,
+      copy as Record<string, unknown>,
+    );
+    if (changed === undefined) delete holder[last];
+    else holder[last] = changed;
+  }
   return copy;
 }
 
 const HOUSES = "$.paths['/houses'].get";
+const GET = "/paths/~1houses/get";
 interface Change {
   readonly target: string;
   readonly "x-variant"?: string;
@@ -107,36 +117,25 @@ interface Change {
   readonly update?: unknown;
   readonly remove?: true;
 }
-const action = (
-  name: string,
-  actions: readonly Change[],
-  edit: (copy: Editable) => void,
-  version = "1.1.0",
-) => ({
-  ...{ name, actions, version, expected: edited(town, edit) },
+const action = (name: string, actions: readonly Change[], changes: Json, version = "1.1.0") => ({
+  ...{ name, actions, version, expected: edited(town, changes) },
 });
+const { "/houses": houses, ...streets } = town.paths;
+const buildings = { get: { ...houses.get, summary: "Buildings" } };
 const applied = [
-  action(
-    "update of the whole document",
-    [{ target: "$", update: { info: { "x-a": 1 } } }],
-    (it) => {
-      it.info["x-a"] = 1;
-    },
-  ),
+  action("update of the whole document", [{ target: "$", update: { info: { "x-a": 1 } } }], {
+    "/info/x-a": 1,
+  }),
   action(
     "update with an object that the document does not have",
     [{ target: "$.info", update: { license: { name: "MIT" } } }],
-    (it) => {
-      it.info.license = { name: "MIT" };
-    },
+    { "/info/license": { name: "MIT" } },
     "1.0.0",
   ),
   action(
     "update of texts that the document has and has not",
     [{ target: HOUSES, update: { summary: "Houses", description: "All." } }],
-    (it) => {
-      Object.assign(it.paths["/houses"].get, { summary: "Houses", description: "All." });
-    },
+    { [`${GET}/summary`]: "Houses", [`${GET}/description`]: "All." },
     "1.0.3",
   ),
   action(
@@ -145,27 +144,20 @@ const applied = [
       { target: "$.paths.*.get", update: { "x-deep": { list: [1] }, tags: ["d"] } },
       { target: `${HOUSES}['x-deep']`, update: { list: [2] } },
     ],
-    (it) => {
-      Object.assign(it.paths["/houses"].get, {
-        "x-deep": { list: [1, 2] },
-        tags: ["a", "b", "c", "d"],
-      });
-      Object.assign(it.paths["/streets"].get, { "x-deep": { list: [1] }, tags: ["d"] });
+    {
+      [`${GET}/x-deep`]: { list: [1, 2] },
+      [`${GET}/tags`]: ["a", "b", "c", "d"],
+      "/paths/~1streets/get/x-deep": { list: [1] },
+      "/paths/~1streets/get/tags": ["d"],
     },
   ),
-  action(
-    "update that appends an item to an array",
-    [{ target: "$.tags", update: { name: "b" } }],
-    (it) => {
-      it.tags.push({ name: "b" });
-    },
-  ),
+  action("update that appends an item to an array", [{ target: "$.tags", update: { name: "b" } }], {
+    "/tags": [{ name: "a" }, { name: "b" }],
+  }),
   action(
     "update that concatenates arrays in 1.1",
     [{ target: "$.tags", update: [{ name: "b" }, { name: "c" }] }],
-    (it) => {
-      it.tags.push({ name: "b" }, { name: "c" });
-    },
+    { "/tags": [{ name: "a" }, { name: "b" }, { name: "c" }] },
   ),
   action(
     "update that in 1.0 appends an array as one item",
@@ -173,60 +165,43 @@ const applied = [
       { target: "$.info", update: { "x-a": [] } },
       { target: "$.info['x-a']", update: [1] },
     ],
-    (it) => {
-      it.info["x-a"] = [[1]];
-    },
+    { "/info/x-a": [[1]] },
     "1.0.0",
   ),
-  action(
-    "update of a place that is selected twice",
-    [{ target: "$['tags','tags']", update: 1 }],
-    (it) => {
-      it.tags.push(1);
-    },
-  ),
+  action("update of a place that is selected twice", [{ target: "$['tags','tags']", update: 1 }], {
+    "/tags": [{ name: "a" }, 1],
+  }),
   action(
     "update of a text and of an item of an array in 1.1",
     [
       { target: "$.info.title", update: "New" },
       { target: `${HOUSES}.tags[?@ == 'b']`, update: "B" },
     ],
-    (it) => {
-      it.info.title = "New";
-      it.paths["/houses"].get.tags = ["a", "B", "c"];
-    },
+    { "/info/title": "New", [`${GET}/tags`]: ["a", "B", "c"] },
   ),
   action(
     "remove of a property that a filter below finds",
     [{ target: "$.components..properties[?@.type == 'string']", remove: true }],
-    (it) => {
-      delete it.components.schemas.House.properties.name;
-    },
+    { "/components/schemas/House/properties/name": undefined },
     "1.0.0",
   ),
   action(
     "remove of several items of an array",
     [{ target: "$.servers[?@.description == 'Dev']", remove: true }],
-    (it) => {
-      it.servers = [it.servers[1]];
-    },
+    { "/servers": [town.servers[1]] },
   ),
   action(
     "remove of items by index, in any order",
     [{ target: `${HOUSES}.tags[2,0]`, remove: true }],
-    (it) => {
-      it.paths["/houses"].get.tags = ["b"];
-    },
+    { [`${GET}/tags`]: ["b"] },
   ),
-  action("remove of responses", [{ target: "$.paths..responses['500']", remove: true }], (it) => {
-    delete it.paths["/houses"].get.responses[500];
+  action("remove of responses", [{ target: "$.paths..responses['500']", remove: true }], {
+    [`${GET}/responses/500`]: undefined,
   }),
   action(
     "remove of an example",
     [{ target: "$.components.schemas.House.properties['id'].examples", remove: true }],
-    (it) => {
-      delete it.components.schemas.House.properties.id.examples;
-    },
+    { "/components/schemas/House/properties/id/examples": undefined },
     "1.0.0",
   ),
   action(
@@ -235,16 +210,12 @@ const applied = [
       { target: "$.servers", remove: true },
       { target: "$", update: { servers: [{ url: "http://localhost:8080" }] } },
     ],
-    (it) => {
-      it.servers = [{ url: "http://localhost:8080" }];
-    },
+    { "/servers": [{ url: "http://localhost:8080" }] },
   ),
   action(
     "remove beside an update that it makes void",
     [{ target: "$.tags", remove: true, update: { name: "b" } }],
-    (it) => {
-      delete it.tags;
-    },
+    { "/tags": undefined },
     "1.0.0",
   ),
   action(
@@ -255,11 +226,7 @@ const applied = [
       { target: "$.paths['/houses']", remove: true },
       { target: "$.paths['/buildings'].get", update: { summary: "Buildings" } },
     ],
-    (it) => {
-      const { "/houses": houses, ...paths } = it.paths;
-      houses.get.summary = "Buildings";
-      it.paths = { ...paths, "/buildings": houses };
-    },
+    { "/paths": { ...streets, "/buildings": buildings } },
   ),
   action(
     "copy of an array, of an object into an array, and of a text",
@@ -268,10 +235,7 @@ const applied = [
       { target: "$.tags", copy: "$.info" },
       { target: "$.info.title", copy: `${HOUSES}.summary` },
     ],
-    (it) => {
-      it.tags.push({ name: "a" }, { ...it.info });
-      it.info.title = "All houses";
-    },
+    { "/tags": [{ name: "a" }, { name: "a" }, town.info], "/info/title": "All houses" },
   ),
 ];
 
@@ -322,36 +286,21 @@ describe("an overlay", () => {
 
 describe("the document that an action changes", () => {
   const other = { ...openapi(ONE_OPERATION), tags: [] };
+  const row = (name: string, more: Json, own: Json, changes: string) => ({
+    ...{ name, more, own, changes },
+  });
   const rows = [
-    {
-      name: "is the one that x-variant of the action names",
-      more: {},
-      own: { "x-variant": "B" },
-      changes: "B",
-    },
-    {
-      name: "is the one that x-variant of the overlay names",
-      more: { "x-variant": "A" },
-      own: {},
-      changes: "A",
-    },
-    {
-      name: "is the one that extends names",
-      more: { extends: "./some/b.yaml#" },
-      own: {},
-      changes: "B",
-    },
-    {
-      name: "is by x-variant if extends names another",
-      ...{ more: { extends: "b.yaml" }, own: { "x-variant": "A" }, changes: "A" },
-    },
-    { name: "is each that the target matches", more: {}, own: {}, changes: "AB" },
-    {
-      name: "is the one that the target matches",
-      more: {},
-      own: { target: "$.servers" },
-      changes: "A",
-    },
+    row("is the one that x-variant of the action names", {}, { "x-variant": "B" }, "B"),
+    row("is the one that x-variant of the overlay names", { "x-variant": "A" }, {}, "A"),
+    row("is the one that extends names", { extends: "./some/b.yaml#" }, {}, "B"),
+    row(
+      "is by x-variant if extends names another",
+      { extends: "b.yaml" },
+      { "x-variant": "A" },
+      "A",
+    ),
+    row("is each that the target matches", {}, {}, "AB"),
+    row("is the one that the target matches", {}, { target: "$.servers" }, "A"),
   ];
   test.each(rows)("$name", async ({ more, own, changes }) => {
     const change = { target: "$.tags", update: { name: "new" }, ...own };
@@ -376,50 +325,43 @@ describe("the document that an action changes", () => {
 });
 
 const TITLE = { target: "$.info.title", update: "New" };
-const refused: readonly {
-  readonly name: string;
-  readonly overlay: Json | string;
-  readonly code: GenerateErrorCode;
-  /** Line, column and pointer in the overlay; YAML by `stringify` unless it is a text. */
-  readonly at: string;
-  readonly says?: string;
-}[] = [
-  {
-    name: "a target that matches nothing",
-    ...{
-      overlay: overlay([TITLE, { target: "$.paths['/house'].get", remove: true }]),
-      code: "overlay_unmatched",
-    },
-    ...{
-      at: "8:5#/actions/1",
-      says: "matches nothing in a.yaml and in b.yaml. Use /houses instead of /house",
-    },
-  },
-  {
-    name: "a target with a misspelt name",
-    ...{
-      overlay: overlay([{ target: "$.info.titel", update: "New" }]),
-      code: "overlay_unmatched",
-    },
-    ...{ at: "6:5#/actions/0", says: "in b.yaml. Use title instead of titel" },
-  },
-  {
-    name: "a target that matches only in the other variant",
-    ...{
-      overlay: overlay([{ ...TITLE, target: "$.servers", "x-variant": "B" }]),
-      code: "overlay_unmatched",
-    },
-    ...{ at: "6:5#/actions/0", says: "matches nothing in b.yaml" },
-  },
-  {
-    name: "extends with the name of neither document",
-    ...{
-      overlay: overlay([TITLE], { extends: "c.yaml" }),
-      code: "overlay_unmatched",
-      at: "5:10#/extends",
-    },
-    says: "c.yaml, but the documents are a.yaml and b.yaml",
-  },
+/** `at` is line, column and pointer in the overlay; YAML by `stringify` unless it is a text. */
+const refusal = (
+  name: string,
+  overlay: Json | string,
+  code: GenerateErrorCode,
+  at: string,
+  says?: string,
+) => ({ name, overlay, code, at, says });
+const refused = [
+  refusal(
+    "a target that matches nothing",
+    overlay([TITLE, { target: "$.paths['/house'].get", remove: true }]),
+    "overlay_unmatched",
+    "8:5#/actions/1",
+    "matches nothing in a.yaml and in b.yaml. Use /houses instead of /house",
+  ),
+  refusal(
+    "a target with a misspelt name",
+    overlay([{ target: "$.info.titel", update: "New" }]),
+    "overlay_unmatched",
+    "6:5#/actions/0",
+    "in b.yaml. Use title instead of titel",
+  ),
+  refusal(
+    "a target that matches only in the other variant",
+    overlay([{ ...TITLE, target: "$.servers", "x-variant": "B" }]),
+    "overlay_unmatched",
+    "6:5#/actions/0",
+    "matches nothing in b.yaml",
+  ),
+  refusal(
+    "extends with the name of neither document",
+    overlay([TITLE], { extends: "c.yaml" }),
+    "overlay_unmatched",
+    "5:10#/extends",
+    "c.yaml, but the documents are a.yaml and b.yaml",
+  ),
   ...[
     { target: "$.info", update: "text" },
     { target: "$.info", update: ["text"] },
@@ -428,66 +370,56 @@ const refused: readonly {
     { target: "$.info['title','version']", copy: "$.info.*" },
     { target: "$['info','servers']", update: {} },
     { target: "$", remove: true },
-  ].map((change) => ({
-    name: `a clash, ${JSON.stringify(change)}`,
-    ...({
-      overlay: overlay([change], { "x-variant": "A" }),
-      code: "overlay_conflict",
-      at: "7:5#/actions/0",
-    } as const),
-  })),
+  ].map((change) => {
+    const name = `a clash, ${JSON.stringify(change)}`;
+    const inA = overlay([change], { "x-variant": "A" });
+    return refusal(name, inA, "overlay_conflict", "7:5#/actions/0");
+  }),
   ...(
     [
       [{ info: { "x-a": 1, title: { a: 1 } } }, "11:11#/actions/0/update/info/title"],
       [{ servers: { url: "/" } }, "9:9#/actions/0/update/servers"],
       [{ paths: null }, "8:14#/actions/0/update/paths"],
     ] as const
-  ).map(([update, at]) => ({
-    name: `a clash inside an update, at its own line, ${JSON.stringify(update)}`,
-    ...({ overlay: overlay([{ target: "$", update }]), code: "overlay_conflict", at } as const),
-  })),
-  {
-    name: "a target that only an earlier action had written and another removed",
-    overlay: overlay([
+  ).map(([update, at]) => {
+    const name = `a clash inside an update, at its own line, ${JSON.stringify(update)}`;
+    return refusal(name, overlay([{ target: "$", update }]), "overlay_conflict", at);
+  }),
+  refusal(
+    "a target that only an earlier action had written and another removed",
+    overlay([
       { target: "$.info", update: { "x-a": 1 } },
       { target: "$.info['x-a']", remove: true },
       { target: "$.info['x-a']", remove: true },
     ]),
-    ...{ code: "overlay_unmatched", at: "11:5#/actions/2" },
-  },
-  {
-    name: "a text as target in 1.0",
-    ...{
-      overlay: overlay([TITLE], { overlay: "1.0.0" }),
-      code: "overlay_conflict",
-      at: "6:5#/actions/0",
-    },
-    says: "needs `overlay: 1.1.0`",
-  },
-  {
-    name: "copy of nothing",
-    ...{
-      overlay: overlay([{ target: "$.info", copy: "$.none" }]),
-      code: "overlay_unmatched",
-      at: "6:5#/actions/0",
-    },
-  },
-  {
-    name: "a JSONPath that does not parse",
-    ...{
-      overlay: overlay([{ ...TITLE, target: "$.a[" }]),
-      code: "overlay_invalid",
-      at: "6:13#/actions/0/target",
-    },
-  },
-  {
-    name: "a JSONPath of another dialect",
-    ...{
-      overlay: overlay([{ ...TITLE, target: "info" }]),
-      code: "overlay_invalid",
-      at: "6:13#/actions/0/target",
-    },
-  },
+    "overlay_unmatched",
+    "11:5#/actions/2",
+  ),
+  refusal(
+    "a text as target in 1.0",
+    overlay([TITLE], { overlay: "1.0.0" }),
+    "overlay_conflict",
+    "6:5#/actions/0",
+    "needs `overlay: 1.1.0`",
+  ),
+  refusal(
+    "copy of nothing",
+    overlay([{ target: "$.info", copy: "$.none" }]),
+    "overlay_unmatched",
+    "6:5#/actions/0",
+  ),
+  refusal(
+    "a JSONPath that does not parse",
+    overlay([{ ...TITLE, target: "$.a[" }]),
+    "overlay_invalid",
+    "6:13#/actions/0/target",
+  ),
+  refusal(
+    "a JSONPath of another dialect",
+    overlay([{ ...TITLE, target: "info" }]),
+    "overlay_invalid",
+    "6:13#/actions/0/target",
+  ),
   ...(
     [
       ["a version that is not known", { overlay: "1.2.0" }, "1:10#/overlay"],
@@ -497,10 +429,7 @@ const refused: readonly {
       ["extends that is a list", { extends: [] }, "5:10#/extends"],
       ["a variant C", { "x-variant": "C" }, "5:12#/x-variant"],
     ] as const
-  ).map(
-    ([name, more, at]) =>
-      ({ name, overlay: overlay([TITLE], more), code: "overlay_invalid", at }) as const,
-  ),
+  ).map(([name, more, at]) => refusal(name, overlay([TITLE], more), "overlay_invalid", at)),
   ...(
     [
       ["no action", [], "5:10#/actions"],
@@ -515,42 +444,47 @@ const refused: readonly {
       ],
       ["remove that is a text", [{ target: "$.tags", remove: "yes" }], "7:13#/actions/0/remove"],
     ] as const
-  ).map(
-    ([name, actions, at]) =>
-      ({ name, overlay: overlay(actions), code: "overlay_invalid", at }) as const,
+  ).map(([name, actions, at]) => refusal(name, overlay(actions), "overlay_invalid", at)),
+  refusal(
+    "a version that is a number",
+    overlay([TITLE], { overlay: 1.1 }),
+    "overlay_invalid",
+    "1:10#/overlay",
+    'write "1.1.0"',
   ),
-  {
-    name: "a version that is a number",
-    overlay: overlay([TITLE], { overlay: 1.1 }),
-    ...{ code: "overlay_invalid", at: "1:10#/overlay", says: 'write "1.1.0"' },
-  },
-  {
-    name: "copy in 1.0",
-    overlay: overlay([{ target: "$.info", copy: "$.info" }], { overlay: "1.0.0" }),
-    ...{ code: "overlay_invalid", at: "7:11#/actions/0/copy", says: "needs `overlay: 1.1.0`" },
-  },
-  {
-    name: "a member named __proto__",
-    overlay: `{"overlay":"1.1.0","info":{"title":"a","version":"1"},
+  refusal(
+    "copy in 1.0",
+    overlay([{ target: "$.info", copy: "$.info" }], { overlay: "1.0.0" }),
+    "overlay_invalid",
+    "7:11#/actions/0/copy",
+    "needs `overlay: 1.1.0`",
+  ),
+  refusal(
+    "a member named __proto__",
+    `{"overlay":"1.1.0","info":{"title":"a","version":"1"},
       "actions":[{"target":"$","update":{"info":{"__proto__":{"a":1}}}}]}`,
-    ...{ code: "overlay_conflict", at: "2:18#/actions/0" },
-  },
-  {
-    name: "copies that double the document again and again",
-    overlay: overlay([
+    "overlay_conflict",
+    "2:18#/actions/0",
+  ),
+  refusal(
+    "copies that double the document again and again",
+    overlay([
       { target: "$", update: { "x-many": [1, 2] } },
       ...Array.from({ length: 30 }, () => ({ target: "$['x-many']", copy: "$['x-many']" })),
     ]),
-    ...{ code: "document_too_large", at: "45:5#/actions/18" },
-  },
-  {
-    name: "copies of one long text",
-    overlay: overlay([
+    "document_too_large",
+    "45:5#/actions/18",
+  ),
+  refusal(
+    "copies of one long text",
+    overlay([
       { target: "$", update: { "x-many": ["a".repeat(900_000)] } },
       ...Array.from({ length: 10 }, () => ({ target: "$['x-many']", copy: "$['x-many']" })),
     ]),
-    ...{ code: "document_too_large", at: "18:5#/actions/5", says: "characters" },
-  },
+    "document_too_large",
+    "18:5#/actions/5",
+    "characters",
+  ),
 ];
 
 describe("a refused overlay", () => {
@@ -660,9 +594,9 @@ describe("code generated with overlays", () => {
     says: "The fields.",
     untilTold: "They are unknown.",
   };
-  const described = edited(town, (it) => {
-    it.components.schemas.House["x-not-shown"] = [unknown];
-    it.paths["/house"] = { get: getHouse };
+  const described = edited(town, {
+    "/components/schemas/House/x-not-shown": [unknown],
+    "/paths/~1house": { get: getHouse },
   });
   const learnt = overlay(
     [

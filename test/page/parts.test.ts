@@ -51,36 +51,28 @@ describe("hostOrigins must be exact origins:", () => {
 describe("the origin of the host application", () => {
   const [host, other] = ["https://customer.example", "https://a.example"];
   const unknown = "host_origin_unknown";
+  const row = (
+    name: string,
+    is: string,
+    allowed: string[],
+    ancestors?: string[],
+    referrer?: string,
+  ) => ({ name, is, allowed, ancestors, referrer });
   test.each([
-    {
-      name: "ancestorOrigins, without a referrer",
-      ancestors: [host],
-      allowed: [other, host],
-      is: host,
-    },
-    { name: "the parent, not the top", ancestors: [other, host], allowed: [host], is: unknown },
-    {
-      name: "ancestorOrigins rather than the referrer",
-      ancestors: [host],
-      referrer: `${other}/`,
-      allowed: [other, host],
-      is: host,
-    },
-    {
-      name: "the referrer in browsers without ancestorOrigins",
-      referrer: `${host}/app`,
-      allowed: [other, host],
-      is: host,
-    },
-    {
-      name: "a withheld ancestor and the only allowed host",
-      ancestors: ["null"],
-      allowed: [host, host],
-      is: host,
-    },
-    { name: "no hint and the only allowed host", allowed: [host], is: host },
-    { name: "no hint among several allowed hosts", allowed: [other, host], is: unknown },
-    { name: "a host that is not allowed", referrer: `${other}/`, allowed: [host], is: unknown },
+    row("ancestorOrigins, without a referrer", host, [other, host], [host]),
+    row("the parent, not the top", unknown, [host], [other, host]),
+    row("ancestorOrigins rather than the referrer", host, [other, host], [host], `${other}/`),
+    row(
+      "the referrer in browsers without ancestorOrigins",
+      host,
+      [other, host],
+      undefined,
+      `${host}/app`,
+    ),
+    row("a withheld ancestor and the only allowed host", host, [host, host], ["null"]),
+    row("no hint and the only allowed host", host, [host]),
+    row("no hint among several allowed hosts", unknown, [other, host]),
+    row("a host that is not allowed", unknown, [host], undefined, `${other}/`),
   ])("from $name is $is", ({ ancestors, referrer = "", allowed, is }) => {
     vi.stubGlobal("self", {});
     vi.stubGlobal("parent", {});

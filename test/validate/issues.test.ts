@@ -30,58 +30,31 @@ function issuesOf(schema: unknown, value: unknown): string[] {
 }
 
 describe("an issue", () => {
+  const row = (schema: unknown, value: unknown, says: string) => ({ schema, value, says });
   test.each([
-    { schema: text, value: 7, says: "$: expected string" },
-    { schema: { type: ["string", "null"] }, value: 7, says: "$: expected string or null" },
-    { schema: { enum: ["a", null, { b: 1 }] }, value: 7, says: '$: expected "a", null or {"b":1}' },
-    { schema: { minLength: 2 }, value: "a", says: "$: expected at least 2 characters" },
-    { schema: { pattern: "^a" }, value: "b", says: "$: expected the format ^a" },
-    { schema: { exclusiveMinimum: 1 }, value: 1, says: "$: expected more than 1" },
-    { schema: { multipleOf: 0.01 }, value: 0.015, says: "$: expected a multiple of 0.01" },
-    { schema: { items: whole }, value: [1, "a"], says: "$[1]: expected integer" },
-    {
-      schema: { uniqueItems: true },
-      value: [{ a: 1 }, { a: 1 }],
-      says: "$: expected entries that all differ",
-    },
-    {
-      schema: { contains: whole },
-      value: ["a"],
-      says: "$: expected at least 1 entries of a documented shape",
-    },
-    {
-      schema: object({ "x-a b": text }),
-      value: { "x-a b": 1 },
-      says: '$["x-a b"]: expected string',
-    },
-    { schema: ref("Named"), value: {}, says: "$.name: expected string (missing)" },
-    { schema: { required: ["a"] }, value: {}, says: "$.a: expected a value (missing)" },
-    { schema: { additionalProperties: text }, value: { secret: 1 }, says: "$[*]: expected string" },
-    {
-      schema: object({}, { additionalProperties: false }),
-      value: { secret: 1 },
-      says: "$: expected no other properties",
-    },
-    {
-      schema: { unevaluatedProperties: false },
-      value: { secret: 1 },
-      says: "$[*]: expected no value",
-    },
-    {
-      schema: { propertyNames: { maxLength: 2 } },
-      value: { secret: 1 },
-      says: "$: expected other property names",
-    },
-    {
-      schema: { not: text },
-      value: "a",
-      says: "$: expected a value that the document does not rule out",
-    },
-    {
-      schema: conditional(text, { minLength: 2 }, true),
-      value: "a",
-      says: "$: expected at least 2 characters",
-    },
+    row(text, 7, "$: expected string"),
+    row({ type: ["string", "null"] }, 7, "$: expected string or null"),
+    row({ enum: ["a", null, { b: 1 }] }, 7, '$: expected "a", null or {"b":1}'),
+    row({ minLength: 2 }, "a", "$: expected at least 2 characters"),
+    row({ pattern: "^a" }, "b", "$: expected the format ^a"),
+    row({ exclusiveMinimum: 1 }, 1, "$: expected more than 1"),
+    row({ multipleOf: 0.01 }, 0.015, "$: expected a multiple of 0.01"),
+    row({ items: whole }, [1, "a"], "$[1]: expected integer"),
+    row({ uniqueItems: true }, [{ a: 1 }, { a: 1 }], "$: expected entries that all differ"),
+    row({ contains: whole }, ["a"], "$: expected at least 1 entries of a documented shape"),
+    row(object({ "x-a b": text }), { "x-a b": 1 }, '$["x-a b"]: expected string'),
+    row(ref("Named"), {}, "$.name: expected string (missing)"),
+    row({ required: ["a"] }, {}, "$.a: expected a value (missing)"),
+    row({ additionalProperties: text }, { secret: 1 }, "$[*]: expected string"),
+    row(
+      object({}, { additionalProperties: false }),
+      { secret: 1 },
+      "$: expected no other properties",
+    ),
+    row({ unevaluatedProperties: false }, { secret: 1 }, "$[*]: expected no value"),
+    row({ propertyNames: { maxLength: 2 } }, { secret: 1 }, "$: expected other property names"),
+    row({ not: text }, "a", "$: expected a value that the document does not rule out"),
+    row(conditional(text, { minLength: 2 }, true), "a", "$: expected at least 2 characters"),
   ])("of $schema says $says", ({ schema, value, says }) => {
     expect(issuesOf(schema, value)).toEqual([says]);
   });
