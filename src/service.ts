@@ -148,20 +148,23 @@ export function createService<V extends Variant = Variant, T extends LookupTypes
     : never;
 }
 
+const authMembers = {
+  baseUrl: "string",
+  tenantId: "string",
+  getAccessToken: "function",
+  invalidate: "function",
+};
+
 /**
  * Checks an `Auth`, which may be one of the caller's own.
  * @throws ConfigurationError `option_invalid`
  */
 function requireAuth(auth: Auth): void {
-  const { variant, baseUrl, tenantId, getAccessToken, invalidate } = Object(auth) as Partial<Auth>;
-  const members = {
-    variant: variant === "A" || variant === "B",
-    baseUrl: typeof baseUrl === "string",
-    tenantId: typeof tenantId === "string",
-    getAccessToken: typeof getAccessToken === "function",
-    invalidate: typeof invalidate === "function",
-  };
-  const wrong = Object.entries(members).flatMap(([name, isRight]) => (isRight ? [] : name));
+  const given = Object(auth) as Record<string, unknown>;
+  const wrong = Object.entries(authMembers).flatMap(([name, type]) =>
+    typeof given[name] === type ? [] : name,
+  );
+  if (given.variant !== "A" && given.variant !== "B") wrong.unshift("variant");
   if (wrong.length === 0) return;
   const problem = `must be an Auth, and these members of it are missing or wrong: ${wrong.join(", ")}`;
   throw invalidOption("auth", problem, "Make one with createAuth, or add them.");

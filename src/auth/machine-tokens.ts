@@ -270,8 +270,7 @@ class MachineTokenSource implements TokenSource {
    * been accepted so far.
    */
   #otherClock(reply: TokenReply, refusal: TokenRequestError): "server" | "own" | undefined {
-    if (refusal.error !== "invalid_client" || reply.sent.issuedAtSeconds === undefined)
-      return undefined;
+    if (refusal.error !== "invalid_client" || reply.assertion === undefined) return undefined;
     const { serverClock } = this.#context.state;
     if (serverClock.isTooFarOff) return undefined;
     if (mayBeOutOfBounds(this.#context, reply)) return "server";

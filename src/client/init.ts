@@ -22,17 +22,32 @@ export interface CallInit extends RequestOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Members that a runtime's fetch knows beside those of the standard. */
-type RuntimeMember =
-  | ("dispatcher" | "duplex") // undici
-  | ("cf" | "fetcher" | "encodeResponseBody") // Cloudflare Workers
-  | "next" // Next.js
-  | "client" // Deno
-  | ("proxy" | "tls" | "unix" | "decompress" | "verbose") // Bun
-  | "agent"; // the package node-fetch
+/** Members that a runtime's fetch knows beside those of the standard. They are not recommended. */
+const runtimeNames = {
+  // undici
+  dispatcher: false,
+  duplex: false,
+  // Cloudflare Workers
+  cf: false,
+  fetcher: false,
+  encodeResponseBody: false,
+  // Next.js
+  next: false,
+  // Deno
+  client: false,
+  // Bun
+  proxy: false,
+  tls: false,
+  unix: false,
+  decompress: false,
+  verbose: false,
+  // the package node-fetch
+  agent: false,
+};
 
-/** The members of a RequestInit. Those that not every fetch knows are not recommended. */
-const fetchNames: NamesOf<RequestInit & Record<RuntimeMember, unknown>> = {
+/** The members of a RequestInit. */
+const fetchNames: NamesOf<RequestInit> = {
+  ...runtimeNames,
   method: true,
   headers: true,
   body: true,
@@ -47,19 +62,6 @@ const fetchNames: NamesOf<RequestInit & Record<RuntimeMember, unknown>> = {
   referrer: true,
   referrerPolicy: true,
   window: true,
-  dispatcher: false,
-  duplex: false,
-  cf: false,
-  fetcher: false,
-  encodeResponseBody: false,
-  next: false,
-  client: false,
-  proxy: false,
-  tls: false,
-  unix: false,
-  decompress: false,
-  verbose: false,
-  agent: false,
 };
 
 /** @throws ConfigurationError `option_invalid` */

@@ -9,16 +9,14 @@ import { ifPossible, lazy } from "../../http/lazy.js";
 import { type Target, tokenEndpointOfA } from "../../variants/target.js";
 import { userAgent } from "../../version.js";
 import {
-  type GivenSettings,
   type PreparedCredential,
   type Refusal,
-  readSettings,
   requireText,
   type SentAttempt,
   type TokenAttempt,
 } from "./credential.js";
 import type { RefusedRequest } from "./diagnosis.js";
-import type { PrivateKey, SigningKey, SigningKeyCache } from "./signing-key.js";
+import { keyError, type PrivateKey, type SigningKey, type SigningKeyCache } from "./signing-key.js";
 
 export { SigningKeyCache } from "./signing-key.js";
 
@@ -51,8 +49,7 @@ export interface PluginSettings {
 }
 
 /** A plugin whose settings were read and whose key was imported. */
-export interface PluginClient
-  extends Pick<PreparedCredential, "clientId" | "fingerprint" | "explain"> {
+interface PluginClient extends Pick<PreparedCredential, "clientId" | "fingerprint" | "explain"> {
   readonly callsSigner: boolean;
   /**
    * Sends exactly the fields of section 4.1: the grant's own, the client id and a fresh assertion.
@@ -73,12 +70,11 @@ const diagnosis = /* @__PURE__ */ lazy(() => import("./diagnosis.js"));
 
 /** @throws ConfigurationError `credential_invalid`, and the errors of `importSigningKey` */
 export async function preparePlugin(
-  given: GivenSettings<PluginSettings>,
+  { clientId, privateKey, keyId, audience }: PluginSettings,
   target: Target,
   keys: SigningKeyCache,
-  shareInFlight: boolean | undefined,
+  shareInFlight: boolean,
 ): Promise<PluginClient> {
-  const { clientId, privateKey, keyId, audience } = await readSettings(given, target, "A");
   requireText(clientId, "clientId", "A");
   if (audience !== undefined) requireText(audience, "audience", "A");
   const key = await keys.read(privateKey, keyId, shareInFlight);
@@ -170,11 +166,7 @@ export async function signClientAssertion(
   } catch (cause) {
     if (cause instanceof ConfigurationError) throw cause;
     const message = "The private key or signer failed to sign; see the cause.";
-    throw new ConfigurationError("key_invalid", message, {
-      option: "privateKey",
-      variant: "A",
-      cause,
-    });
+    throw keyError("key_invalid", message, "privateKey", cause);
   }
 }
 

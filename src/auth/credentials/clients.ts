@@ -2,22 +2,22 @@
  * The two credentials of Variant B: `serviceAccount` without a user, and `apiClient` with one
  * (section 4.2).
  */
-import { type Cause, ConfigurationError } from "../../errors.js";
+import type { Cause, ConfigurationError } from "../../errors.js";
 import { isLoopback } from "../../http/exchange.js";
 import type { NamesOf } from "../../option-names.js";
 import { settingNames, withoutUndefined } from "../../options.js";
 import { isUnderBase, type Target, tokenEndpointOfB } from "../../variants/target.js";
 import {
   clientErrors,
+  credentialInvalid,
   fingerprintOf,
-  givenSettings,
   type MachineCredential,
   machineCredential,
   type PersonCredential,
   type PreparedPersonCredential,
+  type PrepareOptions,
   personCredential,
   type Refusal,
-  readSettings,
   requireText,
   type Settings,
   sendJson,
@@ -44,12 +44,12 @@ export interface ServiceAccountSettings {
  * const service = await connect({ baseUrl, tenantId, credentials: [account] });
  */
 export function serviceAccount(settings: Settings<ServiceAccountSettings>): MachineCredential<"B"> {
-  const names: NamesOf<ServiceAccountSettings> = { clientId: true, clientSecret: true };
-  const given = givenSettings("serviceAccount", settings, names);
-  return machineCredential("B", {
-    callsFunction: typeof settings === "function",
-    async prepare(target) {
-      const { clientId, clientSecret } = await readSettings(given, target, "B");
+  return machineCredential({
+    variant: "B",
+    of: "serviceAccount",
+    settings,
+    names: { clientId: true, clientSecret: true },
+    async prepare({ clientId, clientSecret }, target) {
       requireText(clientId, "clientId", "B");
       requireText(clientSecret, "clientSecret", "B");
       const fields = {
@@ -144,75 +144,56 @@ export function apiClient(settings: Settings<ApiClientSettings>): PersonCredenti
     refreshBody: true,
     resendLostRefresh: true,
   };
-  const given = givenSettings("apiClient", settings, names);
-  return personCredential("B", {
-    callsFunction: typeof settings === "function",
-    ...(typeof settings === "object" &&
-      settings !== null && { check: () => requireValid(settings) }),
-    async prepare(target, options): Promise<PreparedApiClient> {
-      const read = await readSettings(given, target, "B");
-      const checked = requireValid({
-        ...read,
-        redirectUri: read.redirectUri ?? options?.redirectUri,
-      });
-      const { clientId, clientSecret, redirectUri, refreshBody } = checked;
-      const secret = clientSecret === undefined ? {} : { client_secret: clientSecret };
-      const secrets = Object.values(secret);
-      const refreshUrl =
-        checked.refreshPath === undefined
-          ? tokenEndpointOfB(target)
-          : urlUnderBase("refreshPath", checked.refreshPath, target, "/v1/auth/refresh");
-      const standardBody = (refreshToken: string) => ({
-        grant_type: "refresh_token",
-        refresh_token: refreshToken,
-        client_id: clientId,
-        ...secret,
-      });
-      return {
-        clientId,
-        fingerprint: await fingerprintOf(clientId, clientSecret ?? ""),
-        redirectUri,
-        authorizationEndpoint: checked.authorizationEndpoint.startsWith("/")
-          ? urlUnderBase(
-              "authorizationEndpoint",
-              checked.authorizationEndpoint,
-              target,
-              "/v1/auth/authorize",
-            )
-          : checked.authorizationEndpoint,
-        authorizationParameters: withoutUndefined(checked.authorizationParameters ?? {}),
-        issuer: checked.issuer,
-        resendLostRefresh: checked.resendLostRefresh ?? false,
-        explain: (refusal) =>
-          explain(
-            refusal,
-            [clientId, ...secrets],
-            secrets.length === 0 ? missingSecret : wrongSecret,
-          ),
-        // Section 4.2 shows no grant_type.
-        sendCode: ({ code, codeVerifier: code_verifier }, attempt) => {
-          const fields = {
-            code,
-            code_verifier,
-            client_id: clientId,
-            redirect_uri: redirectUri,
-            ...secret,
-          };
-          const body = JSON.stringify(fields);
-          return sendJson(
-            tokenEndpointOfB(target),
-            body,
-            [...secrets, code, code_verifier],
-            attempt,
-          );
-        },
-        refreshRequest: (refreshToken) => {
-          const body = serializedBody(refreshBody ?? standardBody, refreshToken);
-          return (attempt) => sendJson(refreshUrl, body, [...secrets, refreshToken], attempt);
-        },
-      };
-    },
-  });
+  const prepare = async (
+    read: ApiClientSettings,
+    target: Target,
+    options: PrepareOptions,
+  ): Promise<PreparedApiClient> => {
+    const redirectUri = read.redirectUri ?? options.redirectUri;
+    const checked = requireValid({ ...read, redirectUri });
+    const { clientId, clientSecret, issuer, authorizationEndpoint, refreshPath } = checked;
+    const ofClient = {
+      client_id: clientId,
+      ...(clientSecret !== undefined && { client_secret: clientSecret }),
+    };
+    const secrets = clientSecret === undefined ? [] : [clientSecret];
+    const tokenEndpoint = tokenEndpointOfB(target);
+    const refreshUrl =
+      refreshPath === undefined
+        ? tokenEndpoint
+        : urlUnderBase("refreshPath", refreshPath, target, "/v1/auth/refresh");
+    const standardBody = (refresh_token: string) => ({
+      grant_type: "refresh_token",
+      refresh_token,
+      ...ofClient,
+    });
+    const likely = clientSecret === undefined ? missingSecret : wrongSecret;
+    return {
+      clientId,
+      fingerprint: await fingerprintOf(clientId, clientSecret ?? ""),
+      redirectUri,
+      authorizationEndpoint: authorizationEndpoint.startsWith("/")
+        ? urlUnderBase("authorizationEndpoint", authorizationEndpoint, target, "/v1/auth/authorize")
+        : authorizationEndpoint,
+      authorizationParameters: withoutUndefined(checked.authorizationParameters ?? {}),
+      issuer,
+      resendLostRefresh: checked.resendLostRefresh ?? false,
+      explain: (refusal) => explain(refusal, [clientId, ...secrets], likely),
+      // Section 4.2 shows no grant_type.
+      sendCode({ code, codeVerifier: code_verifier }, attempt) {
+        const fields = { code, code_verifier, redirect_uri: redirectUri, ...ofClient };
+        const known = [...secrets, code, code_verifier];
+        return sendJson(tokenEndpoint, JSON.stringify(fields), known, attempt);
+      },
+      refreshRequest(refreshToken) {
+        const body = serializedBody(checked.refreshBody ?? standardBody, refreshToken);
+        return (attempt) => sendJson(refreshUrl, body, [...secrets, refreshToken], attempt);
+      },
+    };
+  };
+  const isFixed = typeof settings === "object" && settings !== null;
+  const check = isFixed ? () => requireValid(settings) : undefined;
+  return personCredential({ variant: "B", of: "apiClient", settings, names, prepare }, check);
 }
 
 /** @throws ConfigurationError `credential_invalid` */
@@ -339,13 +320,7 @@ function invalid(
   option: string,
   problem: string,
   cause?: unknown,
-  known?: string[],
+  known: string[] = [],
 ): ConfigurationError {
-  const message = `${option} ${problem}.`;
-  return new ConfigurationError("credential_invalid", message, {
-    option,
-    variant: "B",
-    cause,
-    known: known ?? [],
-  });
+  return credentialInvalid(`${option} ${problem}.`, { option, variant: "B", cause, known });
 }

@@ -2,7 +2,7 @@
  * Machine and person credentials, and the drivers behind them, which read the settings and send the
  * requests.
  */
-import { type ResolvedClock, systemClock } from "../../clock.js";
+import type { ResolvedAuthOptions } from "../../client-options.js";
 import {
   type Cause,
   ConfigurationError,
@@ -115,27 +115,22 @@ export interface PreparedPersonCredential extends PreparedClient {
   readonly resendLostRefresh?: boolean;
 }
 
+/** `redirectUri` is for settings that have none. */
+export type PrepareOptions = Pick<ResolvedAuthOptions, "shareInFlight" | "timeoutMs" | "clock"> & {
+  readonly redirectUri?: string | undefined;
+};
+
 export interface CredentialDriver<P = PreparedCredential> {
   /**
-   * Reads the settings and imports the key; the same key is imported once. `shareInFlight` says
-   * whether a promise made by one caller may be awaited by another (default: true). `redirectUri`
-   * is for settings that have none.
+   * Reads the settings and imports the key; the same key is imported once.
    * @throws ConfigurationError, also `credential_missing`; TransportError `timed_out` for a
    * function of the caller's
    */
-  prepare(
-    target: Target,
-    options?: {
-      shareInFlight?: boolean;
-      redirectUri?: string | undefined;
-      timeoutMs?: number;
-      clock?: ResolvedClock;
-    },
-  ): Promise<P>;
+  prepare(target: Target, options: PrepareOptions): Promise<P>;
   /**
    * Whether `prepare` calls a function of the caller's own, which may have nothing for a tenant.
    */
-  readonly callsFunction?: boolean;
+  readonly callsFunction: boolean;
 }
 
 /** The state that all users of one person credential share at a token endpoint. */
@@ -157,10 +152,9 @@ interface PersonDriver extends CredentialDriver<PreparedPersonCredential> {
    *
    * @throws ConfigurationError `credential_invalid`
    */
-  readonly check?: () => {
-    readonly redirectUri?: string | undefined;
-    readonly issuer?: string | undefined;
-  };
+  readonly check?:
+    | (() => { readonly redirectUri?: string | undefined; readonly issuer?: string | undefined })
+    | undefined;
   readonly states: RecentlyUsed<PersonEndpointState>;
   readonly sentRefreshTokens: SentRefreshTokens;
 }
@@ -171,55 +165,76 @@ const mostTenants = 10_000;
 /** The driver is kept under a symbol and not enumerable, so that no inspection shows it. */
 const driverKey: unique symbol = Symbol.for("bivariant.credential") as never;
 
-export function machineCredential<V extends Variant>(
-  variant: V,
-  driver: CredentialDriver,
-): MachineCredential<V> {
-  return withDriver({ use: "machine", variant, grant: "client_credentials" }, driver);
+/** A credential before it is made: what its factory was given, and what it does with that. */
+interface CredentialParts<V extends Variant, T, P> {
+  readonly variant: V;
+  /** The name of the factory. */
+  readonly of: string;
+  readonly settings: Settings<T>;
+  readonly names: NamesOf<T>;
+  readonly prepare: (settings: T, target: Target, options: PrepareOptions) => Promise<P>;
 }
 
-export function personCredential<V extends Variant>(
-  variant: V,
-  driver: Omit<PersonDriver, "states" | "sentRefreshTokens">,
+/** @throws ConfigurationError `option_invalid` for an unknown name in settings that are an object */
+export function machineCredential<V extends Variant, T extends object>(
+  parts: CredentialParts<V, T, PreparedCredential>,
+): MachineCredential<V> {
+  const { variant } = parts;
+  return withDriver({ use: "machine", variant, grant: "client_credentials" }, driverFor(parts));
+}
+
+/** @throws ConfigurationError `option_invalid` for an unknown name in settings that are an object */
+export function personCredential<V extends Variant, T extends object>(
+  parts: CredentialParts<V, T, PreparedPersonCredential>,
+  check?: PersonDriver["check"],
 ): PersonCredential<V> {
+  const { variant } = parts;
   const states = new RecentlyUsed<PersonEndpointState>(mostTenants, ({ gate }) => gate.isOpen);
-  const shared = { states, sentRefreshTokens: new Map() };
-  return withDriver(
-    { use: "person", variant, grant: "authorization_code" },
-    { ...driver, ...shared },
-  );
+  const driver = { ...driverFor(parts), check, states, sentRefreshTokens: new Map() };
+  return withDriver({ use: "person", variant, grant: "authorization_code" }, driver);
+}
+
+function withDriver<C extends object>(credential: C, driver: object): C {
+  return Object.freeze(Object.defineProperty(credential, driverKey, { value: driver }));
 }
 
 /**
- * Limits a function of the caller's own to the time of a request, and names the tenant in its
- * errors: it serves many.
+ * Checks the names of the settings: at once, or else when their function returns them. A function
+ * of the caller's own, for the settings or the key, has the time of a request, and errors name the
+ * tenant that it was called for: it serves many.
  */
-function withDriver<C extends { variant: Variant }, P>(
-  credential: C,
-  driver: CredentialDriver<P>,
-): C {
-  const { variant } = credential;
-  const prepare: typeof driver.prepare = async (target, options = {}) => {
-    const asked =
-      `the function of the Variant ${variant} credential for the tenant ` +
-      `"${target.tenantId}" at ${target.baseUrl}`;
-    const { timeoutMs = 10_000, clock = systemClock } = options;
-    const limit = { variant, waitsFor: asked, timeoutMs, clock };
-    try {
-      return await withTimeLimit(() => driver.prepare(target, options), limit);
-    } catch (error) {
-      if (!isConfigurationError(error) || error.code === "credential_missing") throw error;
-      const { code, message, option, cause } = error;
-      throw new ConfigurationError(code, `${message} Look at ${asked}.`, {
-        option,
-        variant,
-        cause,
-      });
-    }
+function driverFor<V extends Variant, T extends object, P>({
+  variant,
+  of,
+  settings,
+  names,
+  prepare,
+}: CredentialParts<V, T, P>): CredentialDriver<P> {
+  const check = (read: T) => requireOptions(of, read, names);
+  if (typeof settings === "object" && settings !== null) check(settings);
+  const { privateKey } = Object(settings) as { privateKey?: unknown };
+  const callsFunction = [settings, privateKey].some((one) => typeof one === "function");
+  const read = async (target: Target, options: PrepareOptions) =>
+    prepare(check(await readSettings(settings, target, variant)), target, options);
+  if (!callsFunction) return { callsFunction, prepare: read };
+  return {
+    callsFunction,
+    async prepare(target, options) {
+      const { timeoutMs, clock } = options;
+      const waitsFor =
+        `the function of the Variant ${variant} credential for the tenant ` +
+        `"${target.tenantId}" at ${target.baseUrl}`;
+      const limit = { variant, waitsFor, timeoutMs, clock };
+      try {
+        return await withTimeLimit(() => read(target, options), limit);
+      } catch (error) {
+        if (!isConfigurationError(error) || error.code === "credential_missing") throw error;
+        const { code, message, option, cause } = error;
+        const context = { option, variant, cause };
+        throw new ConfigurationError(code, `${message} Look at ${waitsFor}.`, context);
+      }
+    },
   };
-  const value = driver.callsFunction ? { ...driver, prepare } : driver;
-  Object.defineProperty(credential, driverKey, { value });
-  return Object.freeze(credential);
 }
 
 /**
@@ -248,16 +263,12 @@ export function watchedCredential<V extends Variant>(
       },
     };
   };
-  const watched = { ...credential };
-  Object.defineProperty(watched, driverKey, { value: { ...driver, prepare } });
-  return Object.freeze(watched);
+  return withDriver({ ...credential }, { ...driver, prepare });
 }
 
-function isOfUse(
-  credential: unknown,
-  use: "machine" | "person",
-): credential is { [driverKey]?: unknown } {
-  return (credential as { use?: unknown } | null | undefined)?.use === use;
+function driverIn(credential: unknown, use: "machine" | "person"): unknown {
+  const given = Object(credential) as { readonly use?: unknown; readonly [driverKey]?: unknown };
+  return given.use === use ? given[driverKey] : undefined;
 }
 
 /**
@@ -265,13 +276,13 @@ function isOfUse(
  * credential
  */
 export function driverOf(credential: MachineCredential, option = "credential"): CredentialDriver {
-  const driver = isOfUse(credential, "machine") ? credential[driverKey] : undefined;
+  const driver = driverIn(credential, "machine");
   if (driver !== undefined) return driver as CredentialDriver;
-  const problem = isOfUse(credential, "person")
+  const problem = driverIn(credential, "person")
     ? "holds a person's credential, which needs a code: redeemLaunch and beginLogin take it"
     : "is not a credential";
-  const message = `${option} ${problem}. Pass one made by servicePlugin or serviceAccount.`;
-  throw new ConfigurationError("credential_invalid", message, { option });
+  const remedy = "Pass one made by servicePlugin or serviceAccount.";
+  throw credentialInvalid(`${option} ${problem}. ${remedy}`, { option });
 }
 
 /**
@@ -279,16 +290,27 @@ export function driverOf(credential: MachineCredential, option = "credential"): 
  * variant
  */
 export function personDriverOf(credential: PersonCredential, variant?: Variant): PersonDriver {
-  const driver = isOfUse(credential, "person") ? credential[driverKey] : undefined;
-  if (driver !== undefined && (variant === undefined || credential.variant === variant))
+  const driver = driverIn(credential, "person");
+  if (driver && (variant ?? credential.variant) === credential.variant)
     return driver as PersonDriver;
   const factories = { A: "userInterfacePlugin", B: "apiClient" };
-  const factory = variant === undefined ? `${factories.A} or ${factories.B}` : factories[variant];
-  const problem = isOfUse(credential, "machine")
+  const [kind, factory] =
+    variant === undefined
+      ? ["", `${factories.A} or ${factories.B}`]
+      : [` of Variant ${variant}`, factories[variant]];
+  const problem = driverIn(credential, "machine")
     ? "is a machine credential, which stands for no person"
-    : `is not a person's credential${variant === undefined ? "" : ` of Variant ${variant}`}`;
+    : `is not a person's credential${kind}`;
   const message = `credential ${problem}. Pass one made by ${factory}.`;
-  throw new ConfigurationError("credential_invalid", message, { option: "credential" });
+  throw credentialInvalid(message, { option: "credential" });
+}
+
+/** The error for a credential, or a setting of it, that cannot be used. */
+export function credentialInvalid(
+  message: string,
+  context: ConstructorParameters<typeof ConfigurationError>[2],
+): ConfigurationError {
+  return new ConfigurationError("credential_invalid", message, context);
 }
 
 /**
@@ -297,37 +319,15 @@ export function personDriverOf(credential: PersonCredential, variant?: Variant):
  */
 export function requireText(value: unknown, option: string, variant: Variant): string {
   if (typeof value === "string" && value.trim() !== "") return value;
-  const message = `${option} must be a string that is not empty.`;
-  throw new ConfigurationError("credential_invalid", message, { option, variant });
-}
-
-/** Settings as they are given, and the check of their names. */
-export interface GivenSettings<T> {
-  readonly settings: Settings<T>;
-  /** @throws ConfigurationError `option_invalid` */
-  check(settings: T): T;
-}
-
-/**
- * Checks the names of the settings of the credential `of`: at once, or else when their function
- * returns them.
- */
-export function givenSettings<T extends object>(
-  of: string,
-  settings: Settings<T>,
-  names: NamesOf<T>,
-): GivenSettings<T> {
-  const check = (read: T) => requireOptions(of, read, names);
-  if (typeof settings === "object" && settings !== null) check(settings);
-  return { settings, check };
+  throw credentialInvalid(`${option} must be a string that is not empty.`, { option, variant });
 }
 
 /**
  * Reads settings that may be a function.
- * @throws ConfigurationError `credential_invalid`, `credential_missing`, `option_invalid`
+ * @throws ConfigurationError `credential_invalid`, `credential_missing`
  */
-export async function readSettings<T extends object>(
-  { settings, check }: GivenSettings<T>,
+async function readSettings<T extends object>(
+  settings: Settings<T>,
   target: Target,
   variant: Variant,
 ): Promise<T> {
@@ -336,14 +336,14 @@ export async function readSettings<T extends object>(
     read = await (typeof settings === "function" ? settings(target) : settings);
   } catch (cause) {
     const message = "The function that returns the credential's settings failed; see the cause.";
-    throw new ConfigurationError("credential_invalid", message, { variant, cause });
+    throw credentialInvalid(message, { variant, cause });
   }
-  if (typeof read === "object" && read !== null) return check(read);
+  if (typeof read === "object" && read !== null) return read;
   if (read === undefined && typeof settings === "function")
     throw credentialMissing(target, variant);
   const message =
     "The credential's settings must be an object, or undefined if the tenant has none.";
-  throw new ConfigurationError("credential_invalid", message, { variant });
+  throw credentialInvalid(message, { variant });
 }
 
 /** The error for a tenant without a credential of the variants that its deployment may serve. */

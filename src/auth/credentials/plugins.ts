@@ -7,12 +7,12 @@ import { lazy } from "../../http/lazy.js";
 import type { NamesOf } from "../../option-names.js";
 import { requireOptions } from "../../options.js";
 import type { Target } from "../../variants/target.js";
-import type { PluginClient, PluginSettings } from "./client-assertion.js";
+import type { PluginSettings } from "./client-assertion.js";
 import {
-  givenSettings,
   type MachineCredential,
   machineCredential,
   type PersonCredential,
+  type PrepareOptions,
   personCredential,
   requireText,
   type Settings,
@@ -47,17 +47,15 @@ const names: NamesOf<PluginSettings> = {
  * "utf8") }); const service = await connect({ baseUrl, tenantId, credentials: [plugin] });
  */
 export function servicePlugin(settings: Settings<ServicePluginSettings>): MachineCredential<"A"> {
-  const prepare = pluginPreparation("servicePlugin", settings);
-  return machineCredential("A", {
-    callsFunction: callsFunction(settings),
-    async prepare(target, options) {
-      const { clientId, fingerprint, explain, send } = await prepare(target, options);
-      return {
-        clientId,
-        fingerprint,
-        explain,
-        send: (attempt) => send("client_credentials", {}, attempt),
-      };
+  const prepare = pluginPreparation();
+  return machineCredential({
+    variant: "A",
+    of: "servicePlugin",
+    settings,
+    names,
+    async prepare(...given) {
+      const { send, ...client } = await prepare(...given);
+      return { ...client, send: (attempt) => send("client_credentials", {}, attempt) };
     },
   });
 }
@@ -76,11 +74,14 @@ export function servicePlugin(settings: Settings<ServicePluginSettings>): Machin
 export function userInterfacePlugin(
   settings: Settings<UserInterfacePluginSettings>,
 ): PersonCredential<"A"> {
-  const prepare = pluginPreparation("userInterfacePlugin", settings);
-  return personCredential("A", {
-    callsFunction: callsFunction(settings),
-    async prepare(target, options) {
-      const { send, ...client } = await prepare(target, options);
+  const prepare = pluginPreparation();
+  return personCredential({
+    variant: "A",
+    of: "userInterfacePlugin",
+    settings,
+    names,
+    async prepare(...given) {
+      const { send, ...client } = await prepare(...given);
       return {
         ...client,
         // Section 4.1 shows neither redirect_uri nor scope.
@@ -116,27 +117,17 @@ export async function createClientAssertion(
 }
 
 /**
- * Whether the settings or the key come from a function of the caller's, which gets a time limit.
- */
-function callsFunction(settings: Settings<PluginSettings> | undefined): boolean {
-  return typeof settings === "function" || typeof settings?.privateKey === "function";
-}
-
-/**
  * This module and its libraries load lazily, so that a program that uses only Variant B does not
  * wait for them.
  */
 const pluginClient = /* @__PURE__ */ lazy(() => import("./client-assertion.js"));
 
-function pluginPreparation(of: string, settings: Settings<PluginSettings>) {
-  const given = givenSettings(of, settings, names);
+/** What reads the settings of one plugin, whose keys are imported once. */
+function pluginPreparation() {
   let keys: SigningKeyCache | undefined;
-  return async (
-    target: Target,
-    options?: { readonly shareInFlight?: boolean },
-  ): Promise<PluginClient> => {
+  return async (settings: PluginSettings, target: Target, { shareInFlight }: PrepareOptions) => {
     const { SigningKeyCache, preparePlugin } = await pluginClient();
     keys ??= new SigningKeyCache();
-    return preparePlugin(given, target, keys, options?.shareInFlight);
+    return preparePlugin(settings, target, keys, shareInFlight);
   };
 }

@@ -292,8 +292,12 @@ function signingKey(keyId: string, thumbprint: string | undefined, key: CryptoKe
 const howToMakeOne =
   "Make one: openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out private.pem";
 
-const keyError = (code: ConfigurationErrorCode, message: string, option = "privateKey") =>
-  new ConfigurationError(code, message, { option, variant: "A" });
+export const keyError = (
+  code: ConfigurationErrorCode,
+  message: string,
+  option = "privateKey",
+  cause?: unknown,
+): ConfigurationError => new ConfigurationError(code, message, { option, variant: "A", cause });
 const invalidKey = (message: string) => keyError("key_invalid", message);
 const unsupportedKey = (message: string) => keyError("key_unsupported", message);
 const damaged = (what: string) =>
@@ -370,11 +374,7 @@ async function askForKey(
     given = await ask();
   } catch (cause) {
     const message = "The function that returns privateKey failed; see the cause.";
-    throw new ConfigurationError("key_invalid", message, {
-      option: "privateKey",
-      variant: "A",
-      cause,
-    });
+    throw keyError("key_invalid", message, "privateKey", cause);
   }
   if (typeof given !== "object" || given === null || !("privateKey" in given))
     return { privateKey: given, keyId };

@@ -8,10 +8,10 @@ import { type Emit, emitter, storeFailed } from "../auth.js";
 import { type CodeGrant, clientErrors, fingerprintOf } from "../credentials/credential.js";
 import { SharedTask } from "../lifecycle/shared-task.js";
 import { reportEnd } from "../lifecycle/token-lifecycle.js";
-import type { IssuedTokens } from "../request/token-request.js";
 import {
   AnswerLost,
   explainRefusal,
+  type IssuedTokens,
   mayBeOutOfBounds,
   readTokensOnce,
   sendOnce,
@@ -176,8 +176,7 @@ async function sendCode(
     const isLost = fault instanceof AnswerLost;
     const error = isLost ? fault.cause : fault;
     const known = { grant: "authorization_code", workedBefore: false, wasInBounds } as const;
-    const isRefusal = error instanceof TokenRequestError;
-    const refused = isRefusal ? await explainRefusal(context, prepared, error, known) : error;
+    const refused = await explainRefusal(context, prepared, error, known);
     if (isLost) {
       const problem =
         "The code was sent, and no answer shows whether it was accepted: it may be spent.";

@@ -27,8 +27,7 @@ import {
 } from "../../errors.js";
 import { sleep } from "../../http/backoff.js";
 import { jsonObject } from "../../http/exchange.js";
-import type { Emit } from "../auth.js";
-import { type AccessToken, createAccessToken, type PersonAuth } from "../auth.js";
+import { type AccessToken, createAccessToken, type Emit, type PersonAuth } from "../auth.js";
 import {
   clientErrors,
   fingerprintOf,
@@ -40,8 +39,13 @@ import {
   TokenLifecycle,
   type TokenSource,
 } from "../lifecycle/token-lifecycle.js";
-import type { IssuedTokens } from "../request/token-request.js";
-import { AnswerLost, explainRefusal, readTokensOnce, sendOnce } from "../request/token-request.js";
+import {
+  AnswerLost,
+  explainRefusal,
+  type IssuedTokens,
+  readTokensOnce,
+  sendOnce,
+} from "../request/token-request.js";
 import type { PersonContext } from "./person-context.js";
 import {
   type PersonGrant,
@@ -110,8 +114,6 @@ interface Sending {
   readonly prepared: PreparedPersonCredential;
   readonly round: number;
   readonly emit: Emit;
-  /** Removes the note, since the refresh token is not spent. */
-  readonly putBack: () => Promise<void>;
 }
 
 class PersonTokenSource implements TokenSource {
@@ -269,8 +271,8 @@ class PersonTokenSource implements TokenSource {
   }
 
   /**
-   * Sends the refresh token and returns its token, or `undefined` if it is not spent and may be
-   * sent later.
+   * Notes that the refresh token is sent, and sends it. Returns `undefined` if it is not spent and
+   * may be sent later.
    */
   async #redeem(
     stored: StoredGrant,
@@ -287,16 +289,19 @@ class PersonTokenSource implements TokenSource {
     keep();
     const version = await this.#note(stored);
     if (version === undefined) return undefined;
-    const putBack = () => {
-      this.#context.sentRefreshTokens.delete(mark);
-      return this.grant.saveOrHold(stored.grant, version, emit);
-    };
-    const sending = { stored, version, mark, prepared, round, emit, putBack };
-    const tokens = await this.#send(send, sending).catch((fault: unknown) =>
-      this.#fail(fault, sending),
-    );
-    const renewed = tokens && renewedGrant(stored.grant, mark, tokens);
-    if (renewed === undefined) return void (await putBack());
+    const sending = { stored, version, mark, prepared, round, emit };
+    const tokens = await this.#send(send, sending).catch((fault) => this.#fail(fault, sending));
+    return tokens === undefined ? this.#putBack(sending) : this.#save(tokens, sending);
+  }
+
+  /** Removes the note, since the refresh token is not spent. */
+  async #putBack({ stored, version, mark, emit }: Sending): Promise<undefined> {
+    this.#context.sentRefreshTokens.delete(mark);
+    await this.grant.saveOrHold(stored.grant, version, emit);
+  }
+
+  async #save(tokens: IssuedTokens, { stored, version, mark, emit }: Sending) {
+    const renewed = renewedGrant(stored.grant, mark, tokens);
     if (renewed.replaced === mark) this.#remember(mark, "replaced");
     else this.#context.sentRefreshTokens.delete(mark);
     this.#backoff.accepted();
@@ -343,10 +348,8 @@ class PersonTokenSource implements TokenSource {
    * Notes what a fault says of the refresh token that was sent.
    * @throws the error for the callers
    */
-  async #fail(
-    fault: unknown,
-    { stored, version, prepared, round, emit, putBack }: Sending,
-  ): Promise<never> {
+  async #fail(fault: unknown, sending: Sending): Promise<never> {
+    const { stored, version, prepared, round, emit } = sending;
     const cause = fault instanceof AnswerLost ? fault.cause : fault;
     if (isStoreError(cause) || this.grant.over !== undefined) throw cause;
     if (fault instanceof AnswerLost) {
@@ -355,7 +358,7 @@ class PersonTokenSource implements TokenSource {
     }
     if (!(cause instanceof TokenRequestError || cause instanceof UnexpectedResponseError)) {
       // The token was not refused, and it is certain that it is not spent.
-      await putBack();
+      await this.#putBack(sending);
       throw cause;
     }
     const retryAt = this.#backoff.refused(round, prepared.fingerprint);
@@ -365,10 +368,9 @@ class PersonTokenSource implements TokenSource {
       wasInBounds: true,
       retryAt,
     } as const;
-    const isRefusal = cause instanceof TokenRequestError;
-    const refused = isRefusal ? await explainRefusal(this.#context, prepared, cause, known) : cause;
+    const refused = await explainRefusal(this.#context, prepared, cause, known);
     const isOfClient = !(refused instanceof TokenRequestError) || clientErrors.has(refused.error);
-    if (isOfClient) await putBack();
+    if (isOfClient) await this.#putBack(sending);
     const error = isOfClient ? refused : await this.#refusal(refused, version);
     this.#backoff.keep(error);
     emit({ type: "closed_after_refusal", code: error.code, retryAt });

@@ -23,10 +23,14 @@ const reportBeyondMs = 5_000;
 const acceptedAheadMs = 30_000;
 const acceptedBehindMs = 90_000;
 
-interface SentAssertion {
+export interface SentAssertion {
   readonly issuedAtSeconds: number;
   /** Epoch milliseconds. */
   readonly sentAt: number;
+  /** The milliseconds that were added to this machine's clock for it. */
+  readonly correctedByMs: number;
+  /** Whether the learnt clock was left out of account. */
+  readonly isByOwnClock: boolean;
 }
 
 /**
@@ -105,7 +109,7 @@ export class ServerClock {
    * the assertion was out of bounds by the learnt clock, or if one made by the learnt clock was
    * refused just before (`isByOwnClock`).
    */
-  accepted(assertion: SentAssertion & { correctedByMs: number; isByOwnClock: boolean }): void {
+  accepted(assertion: SentAssertion): void {
     if (assertion.isByOwnClock || this.outOfBounds(assertion) === "yes") this.#isDistrusted = true;
     else if (assertion.correctedByMs !== 0) this.isProven = true;
   }

@@ -25,8 +25,7 @@ import {
 } from "../../http/exchange.js";
 import { withoutUndefined } from "../../options.js";
 import type { Target } from "../../variants/target.js";
-import type { Emit } from "../auth.js";
-import { type AccessToken, createAccessToken, type Operator } from "../auth.js";
+import { type AccessToken, createAccessToken, type Emit, type Operator } from "../auth.js";
 import type {
   PreparedCredential,
   Refusal,
@@ -35,6 +34,7 @@ import type {
 } from "../credentials/credential.js";
 import type { SharedState } from "../shared/shared-state.js";
 import type { TokenEndpointState } from "./rate-limit-gate.js";
+import type { SentAssertion } from "./server-clock.js";
 
 /** The token endpoint that requests go to, with the options of the identity that sends them. */
 export interface TokenEndpoint {
@@ -48,10 +48,9 @@ export interface TokenEndpoint {
 
 export interface TokenReply {
   readonly answer: Answer;
-  readonly sent: SentAttempt;
-  /** The milliseconds that were added to this machine's clock for the assertion. */
-  readonly correctedByMs: number;
-  readonly isByOwnClock: boolean;
+  readonly secrets: readonly string[];
+  /** Absent when no assertion was sent. */
+  readonly assertion: SentAssertion | undefined;
 }
 
 interface SendOptions {
@@ -93,41 +92,33 @@ export async function sendTokenRequest(
     return sent.response;
   }, limit);
   await state.learn(answer, shared, emit);
-  return {
-    answer,
-    sent: sent as SentAttempt | undefined as SentAttempt,
-    correctedByMs,
-    isByOwnClock,
-  };
+  const { issuedAtSeconds, secrets } = sent as SentAttempt | undefined as SentAttempt;
+  const { sentAt } = answer;
+  const assertion =
+    issuedAtSeconds === undefined
+      ? undefined
+      : { issuedAtSeconds, sentAt, correctedByMs, isByOwnClock };
+  return { answer, secrets, assertion };
 }
 
 /** Reads the tokens of a reply. @throws TokenRequestError, UnexpectedResponseError */
 export function readTokens(endpoint: TokenEndpoint, reply: TokenReply): IssuedTokens {
   const { variant, target, state, emit } = endpoint;
-  const { answer, sent, correctedByMs, isByOwnClock } = reply;
-  const tokens = parseTokenAnswer(endpoint, answer, sent.secrets);
-  const { issuedAtSeconds } = sent;
-  if (issuedAtSeconds !== undefined)
-    state.serverClock.accepted({
-      issuedAtSeconds,
-      sentAt: answer.sentAt,
-      correctedByMs,
-      isByOwnClock,
-    });
+  const { answer, secrets, assertion } = reply;
+  const tokens = parseTokenAnswer(endpoint, answer, secrets);
+  if (assertion !== undefined) state.serverClock.accepted(assertion);
   const { tenant, value } = tokens.token;
   if (tenant !== undefined && variant === "A" && tenant !== target.tenantId)
-    emit({ type: "tenant_differs", tenant: wireText(tenant, [...sent.secrets, value]) ?? "" });
+    emit({ type: "tenant_differs", tenant: wireText(tenant, [...secrets, value]) ?? "" });
   return tokens;
 }
 
 /** Whether the assertion of a request may have been out of bounds by the server's clock. */
 export function mayBeOutOfBounds(
   { state }: Pick<TokenEndpoint, "state">,
-  { answer, sent }: TokenReply,
+  { assertion }: TokenReply,
 ): boolean {
-  const { issuedAtSeconds } = sent;
-  if (issuedAtSeconds === undefined) return false;
-  return state.serverClock.outOfBounds({ issuedAtSeconds, sentAt: answer.sentAt }) !== "no";
+  return assertion !== undefined && state.serverClock.outOfBounds(assertion) !== "no";
 }
 
 /**
@@ -206,13 +197,15 @@ export function readTokensOnce(endpoint: TokenEndpoint, reply: TokenReply): Issu
   }
 }
 
-/** Adds to a refusal the causes that local evidence supports. */
-export async function explainRefusal(
+/** Adds to a refusal the causes that local evidence supports. Any other error is returned. */
+export async function explainRefusal<E>(
   { variant, state: { serverClock }, options }: Omit<TokenEndpoint, "emit">,
   { explain }: Pick<PreparedCredential, "explain">,
-  { message, status, error, errorDescription, errorUri }: TokenRequestError,
+  refusal: E | TokenRequestError,
   known: Pick<Refusal, "grant" | "workedBefore"> & { wasInBounds: boolean; retryAt?: number },
-): Promise<TokenRequestError> {
+): Promise<E | TokenRequestError> {
+  if (!(refusal instanceof TokenRequestError)) return refusal;
+  const { message, status, error, errorDescription, errorUri } = refusal;
   const { wasInBounds, retryAt, ...others } = known;
   const clockOffsetMs = serverClock.offsetMs;
   const causes = await explain({
