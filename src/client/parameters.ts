@@ -4,8 +4,8 @@
  */
 import type { ParameterEntry } from "../../generated/operations.js";
 import { ConfigurationError } from "../errors.js";
-import { invalidOption, isText } from "../options.js";
-import { hasDotSegment, percentEncode, type Target } from "../variants/target.js";
+import { invalidOption, isText, percentEncode } from "../options.js";
+import { hasDotSegment, type Target } from "../variants/target.js";
 import { jsonOf, jsonType, plain, tagOf } from "./body.js";
 import type { CallParameters } from "./request.js";
 

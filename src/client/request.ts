@@ -4,8 +4,8 @@
  */
 import type { QuerySerializerOptions } from "openapi-fetch";
 import type { OperationEntry, ParameterEntry } from "../../generated/operations.js";
-import { headerRecord, invalidOption, isText } from "../options.js";
-import { hasDotSegment, percentEncode, type Target } from "../variants/target.js";
+import { headerRecord, invalidOption, isText, percentEncode } from "../options.js";
+import { hasDotSegment, type Target } from "../variants/target.js";
 
 type Values = Readonly<Record<string, unknown>>;
 

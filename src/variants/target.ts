@@ -103,18 +103,6 @@ export function hasDotSegment(path: string): boolean {
   return /(?:^|[/\\])\.{1,2}(?:$|[/\\;?#\0])/.test(decoded);
 }
 
-/**
- * Encodes text for a URL. encodeURIComponent leaves five characters that RFC 6570 reserves. Most
- * texts need no encoding, and a test costs a sixth.
- */
-export function percentEncode(text: string): string {
-  if (/^[\w.~-]*$/.test(text)) return text;
-  return encodeURIComponent(text).replace(
-    /[!'()*]/g,
-    (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
-}
-
 const defaultTenantIdPattern = /^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/;
 
 /**

@@ -144,12 +144,13 @@ export class TokenLifecycle implements Auth {
   }
 
   getAccessToken(options?: TokenOptions): Promise<AccessToken> {
+    let signal: AbortSignal | undefined;
     try {
-      if (options !== undefined) requireOptions("getAccessToken", options, tokenNames);
+      if (options !== undefined)
+        signal = requireSignal(requireOptions("getAccessToken", options, tokenNames).signal);
     } catch (error) {
       return Promise.reject(error);
     }
-    const signal = options?.signal;
     const requestId = options?.requestId;
     if (signal?.aborted) return Promise.reject(signal.reason);
     const held = this.#held;
@@ -209,14 +210,7 @@ export class TokenLifecycle implements Auth {
     return promise;
   }
 
-  #wait(given: unknown, requestId?: string): Promise<AccessToken> {
-    let signal: AbortSignal | undefined;
-    try {
-      // The signal is checked first, since a wrong one would interrupt a renewal midway.
-      signal = requireSignal(given);
-    } catch (error) {
-      return Promise.reject(error);
-    }
+  #wait(signal: AbortSignal | undefined, requestId?: string): Promise<AccessToken> {
     if (!this.#options.shareInFlight)
       return this.#task(this.#begin(requestId), signal).join(signal);
     const shared = this.isRenewing ? this.#renewal : undefined;
