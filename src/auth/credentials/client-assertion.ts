@@ -9,8 +9,10 @@ import { ifPossible, lazy } from "../../http/lazy.js";
 import { type Target, tokenEndpointOfA } from "../../variants/target.js";
 import { userAgent } from "../../version.js";
 import {
+  type GivenSettings,
   type PreparedCredential,
   type Refusal,
+  readSettings,
   requireText,
   type SentAttempt,
   type TokenAttempt,
@@ -49,7 +51,8 @@ export interface PluginSettings {
 }
 
 /** A plugin whose settings were read and whose key was imported. */
-interface PluginClient extends Pick<PreparedCredential, "clientId" | "fingerprint" | "explain"> {
+export interface PluginClient
+  extends Pick<PreparedCredential, "clientId" | "fingerprint" | "explain"> {
   readonly callsSigner: boolean;
   /**
    * Sends exactly the fields of section 4.1: the grant's own, the client id and a fresh assertion.
@@ -70,11 +73,12 @@ const diagnosis = /* @__PURE__ */ lazy(() => import("./diagnosis.js"));
 
 /** @throws ConfigurationError `credential_invalid`, and the errors of `importSigningKey` */
 export async function preparePlugin(
-  { clientId, privateKey, keyId, audience }: PluginSettings,
+  given: GivenSettings<PluginSettings>,
   target: Target,
   keys: SigningKeyCache,
   shareInFlight: boolean,
 ): Promise<PluginClient> {
+  const { clientId, privateKey, keyId, audience } = await readSettings(given, target, "A");
   requireText(clientId, "clientId", "A");
   if (audience !== undefined) requireText(audience, "audience", "A");
   const key = await keys.read(privateKey, keyId, shareInFlight);

@@ -11,13 +11,14 @@ import {
   clientErrors,
   credentialInvalid,
   fingerprintOf,
+  givenSettings,
   type MachineCredential,
   machineCredential,
   type PersonCredential,
   type PreparedPersonCredential,
-  type PrepareOptions,
   personCredential,
   type Refusal,
+  readSettings,
   requireText,
   type Settings,
   sendJson,
@@ -44,12 +45,12 @@ export interface ServiceAccountSettings {
  * const service = await connect({ baseUrl, tenantId, credentials: [account] });
  */
 export function serviceAccount(settings: Settings<ServiceAccountSettings>): MachineCredential<"B"> {
-  return machineCredential({
-    variant: "B",
-    of: "serviceAccount",
-    settings,
-    names: { clientId: true, clientSecret: true },
-    async prepare({ clientId, clientSecret }, target) {
+  const names: NamesOf<ServiceAccountSettings> = { clientId: true, clientSecret: true };
+  const given = givenSettings("serviceAccount", settings, names);
+  return machineCredential("B", {
+    callsFunction: typeof settings === "function",
+    async prepare(target) {
+      const { clientId, clientSecret } = await readSettings(given, target, "B");
       requireText(clientId, "clientId", "B");
       requireText(clientSecret, "clientSecret", "B");
       const fields = {
@@ -144,56 +145,55 @@ export function apiClient(settings: Settings<ApiClientSettings>): PersonCredenti
     refreshBody: true,
     resendLostRefresh: true,
   };
-  const prepare = async (
-    read: ApiClientSettings,
-    target: Target,
-    options: PrepareOptions,
-  ): Promise<PreparedApiClient> => {
-    const redirectUri = read.redirectUri ?? options.redirectUri;
-    const checked = requireValid({ ...read, redirectUri });
-    const { clientId, clientSecret, issuer, authorizationEndpoint, refreshPath } = checked;
-    const ofClient = {
-      client_id: clientId,
-      ...(clientSecret !== undefined && { client_secret: clientSecret }),
-    };
-    const secrets = clientSecret === undefined ? [] : [clientSecret];
-    const tokenEndpoint = tokenEndpointOfB(target);
-    const refreshUrl =
-      refreshPath === undefined
-        ? tokenEndpoint
-        : urlUnderBase("refreshPath", refreshPath, target, "/v1/auth/refresh");
-    const standardBody = (refresh_token: string) => ({
-      grant_type: "refresh_token",
-      refresh_token,
-      ...ofClient,
-    });
-    const likely = clientSecret === undefined ? missingSecret : wrongSecret;
-    return {
-      clientId,
-      fingerprint: await fingerprintOf(clientId, clientSecret ?? ""),
-      redirectUri,
-      authorizationEndpoint: authorizationEndpoint.startsWith("/")
-        ? urlUnderBase("authorizationEndpoint", authorizationEndpoint, target, "/v1/auth/authorize")
-        : authorizationEndpoint,
-      authorizationParameters: withoutUndefined(checked.authorizationParameters ?? {}),
-      issuer,
-      resendLostRefresh: checked.resendLostRefresh ?? false,
-      explain: (refusal) => explain(refusal, [clientId, ...secrets], likely),
-      // Section 4.2 shows no grant_type.
-      sendCode({ code, codeVerifier: code_verifier }, attempt) {
-        const fields = { code, code_verifier, redirect_uri: redirectUri, ...ofClient };
-        const known = [...secrets, code, code_verifier];
-        return sendJson(tokenEndpoint, JSON.stringify(fields), known, attempt);
-      },
-      refreshRequest(refreshToken) {
-        const body = serializedBody(checked.refreshBody ?? standardBody, refreshToken);
-        return (attempt) => sendJson(refreshUrl, body, [...secrets, refreshToken], attempt);
-      },
-    };
-  };
-  const isFixed = typeof settings === "object" && settings !== null;
-  const check = isFixed ? () => requireValid(settings) : undefined;
-  return personCredential({ variant: "B", of: "apiClient", settings, names, prepare }, check);
+  const given = givenSettings("apiClient", settings, names);
+  return personCredential("B", {
+    callsFunction: typeof settings === "function",
+    ...(typeof settings === "object" &&
+      settings !== null && { check: () => requireValid(settings) }),
+    async prepare(target, options): Promise<PreparedApiClient> {
+      const read = await readSettings(given, target, "B");
+      const redirectUri = read.redirectUri ?? options.redirectUri;
+      const checked = requireValid({ ...read, redirectUri });
+      const { clientId, clientSecret, issuer, authorizationEndpoint, refreshPath } = checked;
+      const secrets = clientSecret === undefined ? [] : [clientSecret];
+      const ofClient = {
+        client_id: clientId,
+        ...(clientSecret !== undefined && { client_secret: clientSecret }),
+      };
+      const tokenEndpoint = tokenEndpointOfB(target);
+      const refreshUrl =
+        refreshPath === undefined
+          ? tokenEndpoint
+          : urlUnderBase("refreshPath", refreshPath, target, "/v1/auth/refresh");
+      const standardBody = (refresh_token: string) => {
+        return { grant_type: "refresh_token", refresh_token, ...ofClient };
+      };
+      const loginPath = "/v1/auth/authorize";
+      const likely = clientSecret === undefined ? missingSecret : wrongSecret;
+      return {
+        clientId,
+        fingerprint: await fingerprintOf(clientId, clientSecret ?? ""),
+        redirectUri,
+        authorizationEndpoint: authorizationEndpoint.startsWith("/")
+          ? urlUnderBase("authorizationEndpoint", authorizationEndpoint, target, loginPath)
+          : authorizationEndpoint,
+        authorizationParameters: withoutUndefined(checked.authorizationParameters ?? {}),
+        issuer,
+        resendLostRefresh: checked.resendLostRefresh ?? false,
+        explain: (refusal) => explain(refusal, [clientId, ...secrets], likely),
+        // Section 4.2 shows no grant_type.
+        sendCode({ code, codeVerifier: code_verifier }, attempt) {
+          const fields = { code, code_verifier, redirect_uri: redirectUri, ...ofClient };
+          const known = [...secrets, code, code_verifier];
+          return sendJson(tokenEndpoint, JSON.stringify(fields), known, attempt);
+        },
+        refreshRequest(refreshToken) {
+          const body = serializedBody(checked.refreshBody ?? standardBody, refreshToken);
+          return (attempt) => sendJson(refreshUrl, body, [...secrets, refreshToken], attempt);
+        },
+      };
+    },
+  });
 }
 
 /** @throws ConfigurationError `credential_invalid` */

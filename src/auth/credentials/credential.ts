@@ -152,9 +152,10 @@ interface PersonDriver extends CredentialDriver<PreparedPersonCredential> {
    *
    * @throws ConfigurationError `credential_invalid`
    */
-  readonly check?:
-    | (() => { readonly redirectUri?: string | undefined; readonly issuer?: string | undefined })
-    | undefined;
+  readonly check?: () => {
+    readonly redirectUri?: string | undefined;
+    readonly issuer?: string | undefined;
+  };
   readonly states: RecentlyUsed<PersonEndpointState>;
   readonly sentRefreshTokens: SentRefreshTokens;
 }
@@ -165,76 +166,51 @@ const mostTenants = 10_000;
 /** The driver is kept under a symbol and not enumerable, so that no inspection shows it. */
 const driverKey: unique symbol = Symbol.for("bivariant.credential") as never;
 
-/** A credential before it is made: what its factory was given, and what it does with that. */
-interface CredentialParts<V extends Variant, T, P> {
-  readonly variant: V;
-  /** The name of the factory. */
-  readonly of: string;
-  readonly settings: Settings<T>;
-  readonly names: NamesOf<T>;
-  readonly prepare: (settings: T, target: Target, options: PrepareOptions) => Promise<P>;
-}
-
-/** @throws ConfigurationError `option_invalid` for an unknown name in settings that are an object */
-export function machineCredential<V extends Variant, T extends object>(
-  parts: CredentialParts<V, T, PreparedCredential>,
+export function machineCredential<V extends Variant>(
+  variant: V,
+  driver: CredentialDriver,
 ): MachineCredential<V> {
-  const { variant } = parts;
-  return withDriver({ use: "machine", variant, grant: "client_credentials" }, driverFor(parts));
+  return withDriver({ use: "machine", variant, grant: "client_credentials" }, driver);
 }
 
-/** @throws ConfigurationError `option_invalid` for an unknown name in settings that are an object */
-export function personCredential<V extends Variant, T extends object>(
-  parts: CredentialParts<V, T, PreparedPersonCredential>,
-  check?: PersonDriver["check"],
+export function personCredential<V extends Variant>(
+  variant: V,
+  driver: Omit<PersonDriver, "states" | "sentRefreshTokens">,
 ): PersonCredential<V> {
-  const { variant } = parts;
   const states = new RecentlyUsed<PersonEndpointState>(mostTenants, ({ gate }) => gate.isOpen);
-  const driver = { ...driverFor(parts), check, states, sentRefreshTokens: new Map() };
-  return withDriver({ use: "person", variant, grant: "authorization_code" }, driver);
-}
-
-function withDriver<C extends object>(credential: C, driver: object): C {
-  return Object.freeze(Object.defineProperty(credential, driverKey, { value: driver }));
+  const shared = { states, sentRefreshTokens: new Map() };
+  return withDriver(
+    { use: "person", variant, grant: "authorization_code" },
+    { ...driver, ...shared },
+  );
 }
 
 /**
- * Checks the names of the settings: at once, or else when their function returns them. A function
- * of the caller's own, for the settings or the key, has the time of a request, and errors name the
- * tenant that it was called for: it serves many.
+ * Limits a function of the caller's own to the time of a request, and names the tenant in its
+ * errors: it serves many.
  */
-function driverFor<V extends Variant, T extends object, P>({
-  variant,
-  of,
-  settings,
-  names,
-  prepare,
-}: CredentialParts<V, T, P>): CredentialDriver<P> {
-  const check = (read: T) => requireOptions(of, read, names);
-  if (typeof settings === "object" && settings !== null) check(settings);
-  const { privateKey } = Object(settings) as { privateKey?: unknown };
-  const callsFunction = [settings, privateKey].some((one) => typeof one === "function");
-  const read = async (target: Target, options: PrepareOptions) =>
-    prepare(check(await readSettings(settings, target, variant)), target, options);
-  if (!callsFunction) return { callsFunction, prepare: read };
-  return {
-    callsFunction,
-    async prepare(target, options) {
-      const { timeoutMs, clock } = options;
-      const waitsFor =
-        `the function of the Variant ${variant} credential for the tenant ` +
-        `"${target.tenantId}" at ${target.baseUrl}`;
-      const limit = { variant, waitsFor, timeoutMs, clock };
-      try {
-        return await withTimeLimit(() => read(target, options), limit);
-      } catch (error) {
-        if (!isConfigurationError(error) || error.code === "credential_missing") throw error;
-        const { code, message, option, cause } = error;
-        const context = { option, variant, cause };
-        throw new ConfigurationError(code, `${message} Look at ${waitsFor}.`, context);
-      }
-    },
+function withDriver<C extends { variant: Variant }, P>(
+  credential: C,
+  driver: CredentialDriver<P>,
+): C {
+  const { variant } = credential;
+  const prepare: typeof driver.prepare = async (target, options) => {
+    const { timeoutMs, clock } = options;
+    const waitsFor =
+      `the function of the Variant ${variant} credential for the tenant ` +
+      `"${target.tenantId}" at ${target.baseUrl}`;
+    const limit = { variant, waitsFor, timeoutMs, clock };
+    try {
+      return await withTimeLimit(() => driver.prepare(target, options), limit);
+    } catch (error) {
+      if (!isConfigurationError(error) || error.code === "credential_missing") throw error;
+      const { code, message, option, cause } = error;
+      const context = { option, variant, cause };
+      throw new ConfigurationError(code, `${message} Look at ${waitsFor}.`, context);
+    }
   };
+  const value = driver.callsFunction ? { ...driver, prepare } : driver;
+  return Object.freeze(Object.defineProperty(credential, driverKey, { value }));
 }
 
 /**
@@ -263,7 +239,10 @@ export function watchedCredential<V extends Variant>(
       },
     };
   };
-  return withDriver({ ...credential }, { ...driver, prepare });
+  const watched = Object.defineProperty({ ...credential }, driverKey, {
+    value: { ...driver, prepare },
+  });
+  return Object.freeze(watched);
 }
 
 function driverIn(credential: unknown, use: "machine" | "person"): unknown {
@@ -322,12 +301,33 @@ export function requireText(value: unknown, option: string, variant: Variant): s
   throw credentialInvalid(`${option} must be a string that is not empty.`, { option, variant });
 }
 
+/** Settings as they are given, and the check of their names. */
+export interface GivenSettings<T> {
+  readonly settings: Settings<T>;
+  /** @throws ConfigurationError `option_invalid` */
+  check(settings: T): T;
+}
+
+/**
+ * Checks the names of the settings of the credential `of`: at once, or else when their function
+ * returns them.
+ */
+export function givenSettings<T extends object>(
+  of: string,
+  settings: Settings<T>,
+  names: NamesOf<T>,
+): GivenSettings<T> {
+  const check = (read: T) => requireOptions(of, read, names);
+  if (typeof settings === "object" && settings !== null) check(settings);
+  return { settings, check };
+}
+
 /**
  * Reads settings that may be a function.
- * @throws ConfigurationError `credential_invalid`, `credential_missing`
+ * @throws ConfigurationError `credential_invalid`, `credential_missing`, `option_invalid`
  */
-async function readSettings<T extends object>(
-  settings: Settings<T>,
+export async function readSettings<T extends object>(
+  { settings, check }: GivenSettings<T>,
   target: Target,
   variant: Variant,
 ): Promise<T> {
@@ -338,7 +338,7 @@ async function readSettings<T extends object>(
     const message = "The function that returns the credential's settings failed; see the cause.";
     throw credentialInvalid(message, { variant, cause });
   }
-  if (typeof read === "object" && read !== null) return read;
+  if (typeof read === "object" && read !== null) return check(read);
   if (read === undefined && typeof settings === "function")
     throw credentialMissing(target, variant);
   const message =

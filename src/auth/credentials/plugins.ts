@@ -7,8 +7,9 @@ import { lazy } from "../../http/lazy.js";
 import type { NamesOf } from "../../option-names.js";
 import { requireOptions } from "../../options.js";
 import type { Target } from "../../variants/target.js";
-import type { PluginSettings } from "./client-assertion.js";
+import type { PluginClient, PluginSettings } from "./client-assertion.js";
 import {
+  givenSettings,
   type MachineCredential,
   machineCredential,
   type PersonCredential,
@@ -47,14 +48,11 @@ const names: NamesOf<PluginSettings> = {
  * "utf8") }); const service = await connect({ baseUrl, tenantId, credentials: [plugin] });
  */
 export function servicePlugin(settings: Settings<ServicePluginSettings>): MachineCredential<"A"> {
-  const prepare = pluginPreparation();
-  return machineCredential({
-    variant: "A",
-    of: "servicePlugin",
-    settings,
-    names,
-    async prepare(...given) {
-      const { send, ...client } = await prepare(...given);
+  const prepare = pluginPreparation("servicePlugin", settings);
+  return machineCredential("A", {
+    callsFunction: callsFunction(settings),
+    async prepare(target, options) {
+      const { send, ...client } = await prepare(target, options);
       return { ...client, send: (attempt) => send("client_credentials", {}, attempt) };
     },
   });
@@ -74,14 +72,11 @@ export function servicePlugin(settings: Settings<ServicePluginSettings>): Machin
 export function userInterfacePlugin(
   settings: Settings<UserInterfacePluginSettings>,
 ): PersonCredential<"A"> {
-  const prepare = pluginPreparation();
-  return personCredential({
-    variant: "A",
-    of: "userInterfacePlugin",
-    settings,
-    names,
-    async prepare(...given) {
-      const { send, ...client } = await prepare(...given);
+  const prepare = pluginPreparation("userInterfacePlugin", settings);
+  return personCredential("A", {
+    callsFunction: callsFunction(settings),
+    async prepare(target, options) {
+      const { send, ...client } = await prepare(target, options);
       return {
         ...client,
         // Section 4.1 shows neither redirect_uri nor scope.
@@ -117,17 +112,24 @@ export async function createClientAssertion(
 }
 
 /**
+ * Whether the settings or the key come from a function of the caller's, which gets a time limit.
+ */
+function callsFunction(settings: Settings<PluginSettings> | undefined): boolean {
+  return typeof settings === "function" || typeof settings?.privateKey === "function";
+}
+
+/**
  * This module and its libraries load lazily, so that a program that uses only Variant B does not
  * wait for them.
  */
 const pluginClient = /* @__PURE__ */ lazy(() => import("./client-assertion.js"));
 
-/** What reads the settings of one plugin, whose keys are imported once. */
-function pluginPreparation() {
+function pluginPreparation(of: string, settings: Settings<PluginSettings>) {
+  const given = givenSettings(of, settings, names);
   let keys: SigningKeyCache | undefined;
-  return async (settings: PluginSettings, target: Target, { shareInFlight }: PrepareOptions) => {
+  return async (target: Target, { shareInFlight }: PrepareOptions): Promise<PluginClient> => {
     const { SigningKeyCache, preparePlugin } = await pluginClient();
     keys ??= new SigningKeyCache();
-    return preparePlugin(settings, target, keys, shareInFlight);
+    return preparePlugin(given, target, keys, shareInFlight);
   };
 }
