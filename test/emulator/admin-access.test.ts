@@ -28,7 +28,7 @@ function refusalOf(call: Call, method: "GET" | "POST"): string | undefined {
     publicUrl = PUBLIC,
   } = call;
   const request = new Request(url, { method, headers });
-  return refuseCall({ access, request, remoteAddress: from, publicUrl })?.code;
+  return refuseCall({ access, request, remoteAddress: from, publicUrl })?.split(":")[0];
 }
 
 describe("a GET is allowed", () => {
@@ -234,7 +234,7 @@ describe("the page's server", () => {
 
   test("refuses a form that is too large", async () => {
     const browser = await new AdminBrowser(createEmulator()).open("/_emulator");
-    await browser.send("set", { clock: "x".repeat(100_000) });
+    await browser.send("steer", { clock: "x".repeat(100_000) });
     expect([browser.response.status, browser.html.split(":")[0]]).toEqual([400, "form_unreadable"]);
   });
 
@@ -243,7 +243,7 @@ describe("the page's server", () => {
     expect((await emulator.fetch("/_emulator")).status).toBe(404);
     const browser = await new AdminBrowser(emulator).open("/base/_emulator");
     expect(browser.html).toContain('href="/base/_emulator/style.css"');
-    await browser.send("run", { do: "freeze" });
+    await browser.send("steer", { do: "freeze" });
     expect(emulator.clock.frozen).toBe(true);
   });
 });

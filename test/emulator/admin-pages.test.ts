@@ -30,8 +30,8 @@ test("pages, live parts and forms are not in the journal or the log, and take no
   const plugin = new PluginClient({ randomSeed: 7 });
   const { emulator, browser } = await atAdmin("", plugin);
   await everyPage(emulator);
-  await browser.send("run", { do: "freeze" });
-  await browser.send("set", { do: "set", clock: "never" });
+  await browser.send("steer", { do: "freeze" });
+  await browser.send("steer", { do: "set", clock: "never" });
   expect([emulator.journal.entries(), emulator.customerLog.entries()]).toEqual([[], []]);
   const untouched = new PluginClient({ randomSeed: 7 });
   expect(await plugin.accessToken()).toBe(await untouched.accessToken());

@@ -33,13 +33,13 @@ test("an X-Envelope with the name of a method of every object changes nothing", 
 
 describe("the option devices", () => {
   const acme = [{ id: "door", name: "Door", battery: { percent: 7 } }];
-  const rows: { name: string; devices: Devices; body: unknown }[] = [
-    { name: "one list for every tenant", devices: acme, body: acme },
-    { name: "a list for the tenant", devices: { acme, umbrella: [] }, body: acme },
-    { name: "no list for the tenant", devices: { umbrella: acme }, body: [] },
-    { name: "an empty list", devices: [], body: [] },
+  const rows: [name: string, devices: Devices, body: unknown][] = [
+    ["one list for every tenant", acme, acme],
+    ["a list for the tenant", { acme, umbrella: [] }, acme],
+    ["no list for the tenant", { umbrella: acme }, []],
+    ["an empty list", [], []],
   ];
-  test.each(rows)("serves $name in both variants", async ({ devices, body }) => {
+  test.each(rows)("serves %s in both variants", async (_, devices, body) => {
     const plugin = new PluginClient({ devices });
     const account = { clientId: "account", clientSecret: "a secret", tenantId: "acme" };
     plugin.emulator.registerServiceAccount(account);
@@ -129,24 +129,14 @@ describe("a declared route", () => {
     expect(() => createEmulator({ routes: [{ ...route, path: "/v1/restarts" }] })).not.toThrow();
   });
 
-  const answers: { name: string; respond: ApiRoute["respond"]; status: number; body: string }[] = [
-    {
-      name: "a value as JSON",
-      respond: ({ clientId }) => [clientId],
-      status: 200,
-      body: '["reporter"]',
-    },
-    { name: "undefined as 204", respond: () => undefined, status: 204, body: "" },
-    {
-      name: "a Response",
-      respond: () => new Response("made", { status: 201 }),
-      status: 201,
-      body: "made",
-    },
-    { name: "what it read", respond: ({ request }) => request.text(), status: 200, body: '"sent"' },
-    { name: "the person's id", respond: ({ userId }) => userId, status: 200, body: '"ada"' },
+  const answers: [name: string, respond: ApiRoute["respond"], status: number, body: string][] = [
+    ["a value as JSON", ({ clientId }) => [clientId], 200, '["reporter"]'],
+    ["undefined as 204", () => undefined, 204, ""],
+    ["a Response", () => new Response("made", { status: 201 }), 201, "made"],
+    ["what it read", ({ request }) => request.text(), 200, '"sent"'],
+    ["the person's id", ({ userId }) => userId, 200, '"ada"'],
   ];
-  test.each(answers)("answers $name", async ({ respond, status, body }) => {
+  test.each(answers)("answers %s", async (_, respond, status, body) => {
     const path = "/api/v1/{tenantId}/any";
     const plugin = new LaunchedPlugin({
       routes: [{ operationId: "any", method: "POST", path, scope: "devices:read", respond }],
@@ -175,35 +165,19 @@ describe("a declared route", () => {
   const header = { in: "header", name: "device" } as unknown as NonNullable<
     ApiRoute["deviceParameter"]
   >;
-  const wrong: { name: string; route: Partial<ApiRoute>; code: string }[] = [
-    {
-      name: "a described route",
-      route: { method: "GET", path: "/v1/devices" },
-      code: "route_conflict",
-    },
-    { name: "a token endpoint", route: { path: "/v1/auth/token" }, code: "route_conflict" },
-    { name: "a login page", route: { path: "/v1/auth/consent" }, code: "route_conflict" },
-    {
-      name: "a described operationId",
-      route: { operationId: "listDevices" },
-      code: "route_conflict",
-    },
-    { name: "the path of another one", route: { path: "/v1/earlier" }, code: "route_conflict" },
-    {
-      name: "a path outside both variants",
-      route: { path: "/v2/devices" },
-      code: "option_invalid",
-    },
-    {
-      name: "a path without {tenantId}",
-      route: { path: "/api/v1/acme/x" },
-      code: "option_invalid",
-    },
-    { name: "a wildcard", route: { path: "/v1/*" }, code: "option_invalid" },
-    { name: "devices in a header", route: { deviceParameter: header }, code: "option_invalid" },
-    { name: "a scope in another form", route: { scope: "devices" }, code: "option_invalid" },
+  const wrong: [name: string, route: Partial<ApiRoute>, code: string][] = [
+    ["a described route", { method: "GET", path: "/v1/devices" }, "route_conflict"],
+    ["a token endpoint", { path: "/v1/auth/token" }, "route_conflict"],
+    ["a login page", { path: "/v1/auth/consent" }, "route_conflict"],
+    ["a described operationId", { operationId: "listDevices" }, "route_conflict"],
+    ["the path of another one", { path: "/v1/earlier" }, "route_conflict"],
+    ["a path outside both variants", { path: "/v2/devices" }, "option_invalid"],
+    ["a path without {tenantId}", { path: "/api/v1/acme/x" }, "option_invalid"],
+    ["a wildcard", { path: "/v1/*" }, "option_invalid"],
+    ["devices in a header", { deviceParameter: header }, "option_invalid"],
+    ["a scope in another form", { scope: "devices" }, "option_invalid"],
   ];
-  test.each(wrong)("with $name is refused", ({ route, code }) => {
+  test.each(wrong)("with %s is refused", (_, route, code) => {
     const refused = expect.objectContaining({ name: "EmulatorError", code });
     const earlier = { ...restart, operationId: "earlier", path: "/v1/earlier" };
     expect(() => createEmulator({ routes: [earlier, { ...restart, ...route }] })).toThrow(refused);

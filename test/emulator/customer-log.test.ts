@@ -122,26 +122,17 @@ describe("an entry", () => {
     expect(shown(value)).toBe(JSON.stringify(value));
   });
 
-  const described: { name: string; value: string }[] = [
-    { name: "a JWT, however short", value: "eyJhbGciOiJub25lIn0.e30." },
-    { name: "a JWT inside other text", value: "Bearer eyJh.e30.c2ln" },
-    { name: "a string of 201 characters", value: "x".repeat(201) },
-    { name: "a possible code or token", value: "OhWV1FoODWwUYFsdAyZcJ3LQSwbN18X6Nz9IdyrEm30" },
-    {
-      name: "a verifier with dots and tildes",
-      value: "Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30",
-    },
-    {
-      name: "a verifier in a URL",
-      value: "http://h.example/Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30",
-    },
-    {
-      name: "a verifier before a host",
-      value: "http://Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30@h.ex/",
-    },
-    { name: "control characters", value: "a\nb" },
+  const described: [name: string, value: string][] = [
+    ["a JWT, however short", "eyJhbGciOiJub25lIn0.e30."],
+    ["a JWT inside other text", "Bearer eyJh.e30.c2ln"],
+    ["a string of 201 characters", "x".repeat(201)],
+    ["a possible code or token", "OhWV1FoODWwUYFsdAyZcJ3LQSwbN18X6Nz9IdyrEm30"],
+    ["a verifier with dots and tildes", "Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30"],
+    ["a verifier in a URL", "http://h.example/Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30"],
+    ["a verifier before a host", "http://Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30@h.ex/"],
+    ["control characters", "a\nb"],
   ];
-  test.each(described)("gives only the length of $name", ({ value }) => {
+  test.each(described)("gives only the length of %s", (_, value) => {
     expect(shown(value)).toBe(`a string of length ${value.length}`);
   });
 

@@ -48,16 +48,12 @@ describe("the callback", () => {
     expect(new URL(callbackOf(new Portal(), { state })).searchParams.get("state")).toBe(state);
   });
 
-  const uris = [
-    {
-      name: "keeps the query of the redirect URI",
-      uri: "https://portal.example/cb?x=%7E+1",
-      joined: "&",
-    },
-    { name: "adds no second separator", uri: "https://portal.example/cb?", joined: "" },
-    { name: "reaches an app's own scheme", uri: "com.example.portal:/cb", joined: "?" },
+  const uris: [name: string, uri: string, joined: string][] = [
+    ["keeps the query of the redirect URI", "https://portal.example/cb?x=%7E+1", "&"],
+    ["adds no second separator", "https://portal.example/cb?", ""],
+    ["reaches an app's own scheme", "com.example.portal:/cb", "?"],
   ];
-  test.each(uris)("$name", ({ uri, joined }) => {
+  test.each(uris)("%s", (_, uri, joined) => {
     const portal = new Portal({}, { redirectUris: [uri] });
     expect(callbackOf(portal, { redirect_uri: uri }).startsWith(`${uri}${joined}code=`)).toBe(true);
   });

@@ -85,94 +85,38 @@ describe("an option", () => {
   const throws = () => {
     throw new Error("broken");
   };
-  const rows: { name: string; settings: object; issue: RegExp }[] = [
-    { name: "a misspelt option", settings: { variant: "A" }, issue: /variant/ },
-    { name: "a public URL that is a word", settings: { publicUrl: "acme" }, issue: /^publicUrl/ },
-    {
-      name: "a user in a URL",
-      settings: { publicUrl: "https://u:hunter2@h.example" },
-      issue: /^publicUrl/,
-    },
-    {
-      name: "a limit of 0",
-      settings: { rateLimit: { requests: 0, windowSeconds: 1 } },
-      issue: /^rateLimit/,
-    },
-    { name: "a negative delay", settings: { narrowingDelayMs: -1 }, issue: /^narrowingDelayMs/ },
-    {
-      name: "a token lifetime of 0",
-      settings: { tokenLifetimeSeconds: 0 },
-      issue: /^tokenLifetime/,
-    },
-    {
-      name: "a refresh path with a query",
-      settings: { refreshPath: "/v1/r?x" },
-      issue: /^refreshPath/,
-    },
-    {
-      name: "a page as refresh path",
-      settings: { refreshPath: "/host/acme" },
-      issue: /^refreshPath/,
-    },
-    {
-      name: "a login as refresh path",
-      settings: { refreshPath: "/v1/auth/login" },
-      issue: /^refreshPath/,
-    },
-    { name: "a bearer status of 200", settings: { bearerStatus: 200 }, issue: /^bearerStatus/ },
-    { name: "an empty envelope member", settings: { envelope: { full: "" } }, issue: /^envelope/ },
-    {
-      name: "a token as extra",
-      settings: { tokenResponseExtras: { access_token: "x" } },
-      issue: /^tokenRe/,
-    },
-    {
-      name: "a function as extra",
-      settings: { tokenResponseExtras: { a: () => 1 } },
-      issue: /^tokenRe/,
-    },
-    { name: "a success status of 300", settings: { successStatus: 300 }, issue: /^successStatus/ },
-    {
-      name: "a success status without body",
-      settings: { successStatus: 204 },
-      issue: /^successStatus/,
-    },
-    {
-      name: "an error status of 500",
-      settings: { clientErrorStatus: 500 },
-      issue: /^clientErrorStatus/,
-    },
-    { name: "a function as body", settings: { bearerBody: () => 1 }, issue: /^bearerBody/ },
-    {
-      name: "a device without an id",
-      settings: { devices: [{ name: "Door" }] },
-      issue: /^devices/,
-    },
-    {
-      name: "devices of an impossible tenant",
-      settings: { devices: { "../x": [] } },
-      issue: /^devices/,
-    },
-    {
-      name: "a function in a device",
-      settings: { devices: [{ id: "x", at: () => 0 }] },
-      issue: /^devices/,
-    },
-    { name: "a clock that throws", settings: { now: throws }, issue: /^now: must not throw$/ },
-    {
-      name: "a clock that returns a string",
-      settings: { now: () => "noon" },
-      issue: /^now: must return/,
-    },
-    {
-      name: "a getter that throws",
-      settings: Object.defineProperty({}, "variants", { get: throws, enumerable: true }),
-      issue: /^cannot be read$/,
-    },
+  const rows: [name: string, settings: object, issue: RegExp][] = [
+    ["a misspelt option", { variant: "A" }, /variant/],
+    ["a public URL that is a word", { publicUrl: "acme" }, /^publicUrl/],
+    ["a user in a URL", { publicUrl: "https://u:hunter2@h.example" }, /^publicUrl/],
+    ["a limit of 0", { rateLimit: { requests: 0, windowSeconds: 1 } }, /^rateLimit/],
+    ["a negative delay", { narrowingDelayMs: -1 }, /^narrowingDelayMs/],
+    ["a token lifetime of 0", { tokenLifetimeSeconds: 0 }, /^tokenLifetime/],
+    ["a refresh path with a query", { refreshPath: "/v1/r?x" }, /^refreshPath/],
+    ["a page as refresh path", { refreshPath: "/host/acme" }, /^refreshPath/],
+    ["a login as refresh path", { refreshPath: "/v1/auth/login" }, /^refreshPath/],
+    ["a bearer status of 200", { bearerStatus: 200 }, /^bearerStatus/],
+    ["an empty envelope member", { envelope: { full: "" } }, /^envelope/],
+    ["a token as extra", { tokenResponseExtras: { access_token: "x" } }, /^tokenRe/],
+    ["a function as extra", { tokenResponseExtras: { a: () => 1 } }, /^tokenRe/],
+    ["a success status of 300", { successStatus: 300 }, /^successStatus/],
+    ["a success status without body", { successStatus: 204 }, /^successStatus/],
+    ["an error status of 500", { clientErrorStatus: 500 }, /^clientErrorStatus/],
+    ["a function as body", { bearerBody: () => 1 }, /^bearerBody/],
+    ["a device without an id", { devices: [{ name: "Door" }] }, /^devices/],
+    ["devices of an impossible tenant", { devices: { "../x": [] } }, /^devices/],
+    ["a function in a device", { devices: [{ id: "x", at: () => 0 }] }, /^devices/],
+    ["a clock that throws", { now: throws }, /^now: must not throw$/],
+    ["a clock that returns a string", { now: () => "noon" }, /^now: must return/],
+    [
+      "a getter that throws",
+      Object.defineProperty({}, "variants", { get: throws, enumerable: true }),
+      /^cannot be read$/,
+    ],
   ];
   test.each(rows)(
-    "is refused, and the error does not quote its value: $name",
-    ({ settings, issue }) => {
+    "is refused, and the error does not quote its value: %s",
+    (_, settings, issue) => {
       expect(() => createEmulator(settings)).toThrow(
         expect.objectContaining({
           name: "EmulatorError",
@@ -224,74 +168,28 @@ describe("an option", () => {
   };
   const why = { why: "not shown" };
   const found = (pattern: RegExp) => expect.stringMatching(pattern);
-  const answers: { ask: Ask; settings: EmulatorOptions; status: number; body: unknown }[] = [
-    {
-      ask: launchedPlugin,
-      settings: { successStatus: 201 },
-      status: 201,
-      body: found(/"access_token"/),
-    },
-    {
-      ask: askAsAccount,
-      settings: { successStatus: 202 },
-      status: 202,
-      body: found(/"access_token"/),
-    },
-    {
-      ask: askWithWrongSecret,
-      settings: {},
-      status: 401,
-      body: found(/^{"error":"invalid_client"/),
-    },
-    {
-      ask: askWithWrongSecret,
-      settings: { clientErrorBody: why },
-      status: 401,
-      body: JSON.stringify(why),
-    },
-    { ask: askWithWrongSecret, settings: { clientErrorBody: {} }, status: 401, body: "{}" },
-    {
-      ask: askWithWrongSecret,
-      settings: { clientErrorStatus: 422 },
-      status: 422,
-      body: found(/"error"/),
-    },
-    { ask: callWithoutBearer, settings: { bearerBody: "no" }, status: 401, body: '"no"' },
-    {
-      ask: callWithoutBearer,
-      settings: { bearerStatus: 403 },
-      status: 403,
-      body: found(/invalid_token/),
-    },
-    {
-      ask: callWithoutBearer,
-      settings: { bearerStatus: 403, bearerBody: [] },
-      status: 403,
-      body: "[]",
-    },
-    {
-      ask: callClosedRoute,
-      settings: { pluginTokenRefusedStatus: 404, bearerBody: why },
-      status: 404,
-      body: JSON.stringify(why),
-    },
-    {
-      ask: callWithoutScope,
-      settings: { bearerBody: why, missingCapabilityBody: why },
-      status: 403,
-      body: "",
-    },
-    { ask: callWithoutCapability, settings: { bearerBody: why }, status: 403, body: "" },
-    { ask: callWithoutCapability, settings: { missingCapabilityBody: 7 }, status: 403, body: "7" },
+  const answers: [ask: Ask, settings: EmulatorOptions, status: number, body: unknown][] = [
+    [launchedPlugin, { successStatus: 201 }, 201, found(/"access_token"/)],
+    [askAsAccount, { successStatus: 202 }, 202, found(/"access_token"/)],
+    [askWithWrongSecret, {}, 401, found(/^{"error":"invalid_client"/)],
+    [askWithWrongSecret, { clientErrorBody: why }, 401, JSON.stringify(why)],
+    [askWithWrongSecret, { clientErrorBody: {} }, 401, "{}"],
+    [askWithWrongSecret, { clientErrorStatus: 422 }, 422, found(/"error"/)],
+    [callWithoutBearer, { bearerBody: "no" }, 401, '"no"'],
+    [callWithoutBearer, { bearerStatus: 403 }, 403, found(/invalid_token/)],
+    [callWithoutBearer, { bearerStatus: 403, bearerBody: [] }, 403, "[]"],
+    [callClosedRoute, { pluginTokenRefusedStatus: 404, bearerBody: why }, 404, JSON.stringify(why)],
+    [callWithoutScope, { bearerBody: why, missingCapabilityBody: why }, 403, ""],
+    [callWithoutCapability, { bearerBody: why }, 403, ""],
+    [callWithoutCapability, { missingCapabilityBody: 7 }, 403, "7"],
   ];
   test.each(
-    answers.map((row) => ({
-      ...row,
-      name: `${row.ask.name} with ${JSON.stringify(row.settings)}`,
+    answers.map(([ask, settings, ...answer]) => ({
+      ...{ name: `${ask.name} with ${JSON.stringify(settings)}`, ask, settings, answer },
     })),
   )(
     "chooses an answer that the description leaves open: $name",
-    async ({ ask, settings, status, body }) => {
+    async ({ ask, settings, answer: [status, body] }) => {
       const plugin = new LaunchedPlugin(settings);
       plugin.emulator.registerServiceAccount(account);
       const response = await ask(plugin);
@@ -359,18 +257,18 @@ describe("an argument", () => {
     },
   );
 
-  const addresses = [
-    { name: "a negative port", address: { port: -1 }, issue: /^port: / },
-    { name: "a port above 65535", address: { port: 65_536 }, issue: /^port: / },
-    { name: "half a port", address: { port: 1.5 }, issue: /^port: / },
-    { name: "a port that is a word", address: { port: "x" }, issue: /^port: / },
-    { name: "a host that is a number", address: { host: 5 }, issue: /^host: / },
-    { name: "an empty host", address: { host: "" }, issue: /^host: / },
-    { name: "a host that is null", address: { host: null }, issue: /^host: / },
-    { name: "an unknown member", address: { hostname: "127.0.0.1" }, issue: /hostname/ },
-    { name: "null", address: null, issue: /object/ },
+  const addresses: [name: string, address: unknown, issue: RegExp][] = [
+    ["a negative port", { port: -1 }, /^port: /],
+    ["a port above 65535", { port: 65_536 }, /^port: /],
+    ["half a port", { port: 1.5 }, /^port: /],
+    ["a port that is a word", { port: "x" }, /^port: /],
+    ["a host that is a number", { host: 5 }, /^host: /],
+    ["an empty host", { host: "" }, /^host: /],
+    ["a host that is null", { host: null }, /^host: /],
+    ["an unknown member", { hostname: "127.0.0.1" }, /hostname/],
+    ["null", null, /object/],
   ];
-  test.each(addresses)("of listen: $name is refused", async ({ address, issue }) => {
+  test.each(addresses)("of listen: %s is refused", async (_, address, issue) => {
     const emulator = createEmulator();
     await expect(emulator.listen(wrong(address))).rejects.toMatchObject({
       name: "EmulatorError",
@@ -392,48 +290,36 @@ describe("an argument", () => {
     operators: [{ tenantId: "acme", userId: "ada", capabilities: ["devices:read"] }],
   };
   const url = "/v1/auth/authorize";
-  const calls: { name: string; call: (emulator: Emulator) => unknown }[] = [
-    { name: "launch: null", call: ({ launch }) => launch(wrong(null)) },
-    {
-      name: "launch: a number as user id",
-      call: ({ launch }) => launch({ ...page, userId: wrong(7) }),
-    },
-    {
-      name: "authorize: undefined",
-      call: ({ launch }) => launch(launched).authorize(wrong(undefined)),
-    },
-    {
-      name: "authorize: an opaque code that is a number",
-      call: ({ launch }) => launch(launched).authorize({ codeChallenge: "", opaqueCode: wrong(7) }),
-    },
-    { name: "login: undefined", call: ({ login }) => login(wrong(undefined)) },
-    { name: "login: a bad URL", call: ({ login }) => login({ url: "http://[", userId: "ada" }) },
-    { name: "login: no user id", call: ({ login }) => login(wrong({ url })) },
-    {
-      name: "login: an unknown decision",
-      call: ({ login }) => login({ url, userId: "ada", decision: wrong("x") }),
-    },
-    { name: "testKey: null", call: ({ testKey }) => testKey(wrong(null)) },
-    { name: "clock.set: a bigint", call: ({ clock }) => clock.set(wrong(10n)) },
-    { name: "clock.set: null", call: ({ clock }) => clock.set(wrong(null)) },
-    { name: "clock.set: a boolean", call: ({ clock }) => clock.set(wrong(true)) },
-    { name: "clock.set: an array", call: ({ clock }) => clock.set(wrong([2026])) },
-    { name: "clock.set: NaN", call: ({ clock }) => clock.set(Number.NaN) },
-    {
-      name: "clock.set: an instant beyond Date's range",
-      call: ({ clock }) => clock.set(8.64e15 + 1),
-    },
-    { name: "clock.set: no time zone", call: ({ clock }) => clock.set("2026-01-01T00:00:00") },
-    { name: "clock.freeze: null", call: ({ clock }) => clock.freeze(wrong(null)) },
-    { name: "clock.freeze: month 13", call: ({ clock }) => clock.freeze("2026-13-01T00:00:00Z") },
-    { name: "clock.advance: a string", call: ({ clock }) => clock.advance(wrong("1")) },
-    {
-      name: "clock.advance: infinity",
-      call: ({ clock }) => clock.advance(Number.POSITIVE_INFINITY),
-    },
-    { name: "reset: null", call: ({ reset }) => reset(wrong(null)) },
+  const calls: [name: string, call: (emulator: Emulator) => unknown][] = [
+    ["launch: null", ({ launch }) => launch(wrong(null))],
+    ["launch: a number as user id", ({ launch }) => launch({ ...page, userId: wrong(7) })],
+    ["authorize: undefined", ({ launch }) => launch(launched).authorize(wrong(undefined))],
+    [
+      "authorize: an opaque code that is a number",
+      ({ launch }) => launch(launched).authorize({ codeChallenge: "", opaqueCode: wrong(7) }),
+    ],
+    ["login: undefined", ({ login }) => login(wrong(undefined))],
+    ["login: a bad URL", ({ login }) => login({ url: "http://[", userId: "ada" })],
+    ["login: no user id", ({ login }) => login(wrong({ url }))],
+    [
+      "login: an unknown decision",
+      ({ login }) => login({ url, userId: "ada", decision: wrong("x") }),
+    ],
+    ["testKey: null", ({ testKey }) => testKey(wrong(null))],
+    ["clock.set: a bigint", ({ clock }) => clock.set(wrong(10n))],
+    ["clock.set: null", ({ clock }) => clock.set(wrong(null))],
+    ["clock.set: a boolean", ({ clock }) => clock.set(wrong(true))],
+    ["clock.set: an array", ({ clock }) => clock.set(wrong([2026]))],
+    ["clock.set: NaN", ({ clock }) => clock.set(Number.NaN)],
+    ["clock.set: an instant beyond Date's range", ({ clock }) => clock.set(8.64e15 + 1)],
+    ["clock.set: no time zone", ({ clock }) => clock.set("2026-01-01T00:00:00")],
+    ["clock.freeze: null", ({ clock }) => clock.freeze(wrong(null))],
+    ["clock.freeze: month 13", ({ clock }) => clock.freeze("2026-13-01T00:00:00Z")],
+    ["clock.advance: a string", ({ clock }) => clock.advance(wrong("1"))],
+    ["clock.advance: infinity", ({ clock }) => clock.advance(Number.POSITIVE_INFINITY)],
+    ["reset: null", ({ reset }) => reset(wrong(null))],
   ];
-  test.each(calls)("of $name is refused and changes nothing", ({ call }) => {
+  test.each(calls)("of %s is refused and changes nothing", (_, call) => {
     const emulator = createEmulator({ seed, now: () => START });
     const refused = expect.objectContaining({ name: "EmulatorError", code: "option_invalid" });
     expect(() => call(emulator)).toThrow(refused);

@@ -264,34 +264,26 @@ describe("the option api", () => {
     expect(create).toThrow(says);
   });
 
-  const paths = [
-    { template: "/v1/", sent: "/v1/", parameters: {} },
-    { template: "/v1/things/", sent: "/v1/things/", parameters: {} },
-    { template: "/v1/{id}.json", sent: "/v1/a.b.json", parameters: { id: "a.b" } },
-    { template: "/v1/{id}", sent: "/v1/a.xml", parameters: { id: "a.xml" } },
-    { template: "/v1/users('{id}')", sent: "/v1/users('7')", parameters: { id: "7" } },
-    {
-      template: "/v1/{base}...{head}",
-      sent: "/v1/v1.0...v2.0",
-      parameters: { base: "v1.0", head: "v2.0" },
-    },
-    {
-      template: "/v1/{schedule-id}/a b",
-      sent: "/v1/x%2Fy/a%20b",
-      parameters: { "schedule-id": "x/y" },
-    },
-    { template: "/", sent: "/", parameters: {} },
-    { template: "/v1/[x]/{a}", sent: "/v1/[x]/%F0", parameters: { a: "%F0" } },
+  const paths: [template: string, sent: string, parameters: object][] = [
+    ["/v1/", "/v1/", {}],
+    ["/v1/things/", "/v1/things/", {}],
+    ["/v1/{id}.json", "/v1/a.b.json", { id: "a.b" }],
+    ["/v1/{id}", "/v1/a.xml", { id: "a.xml" }],
+    ["/v1/users('{id}')", "/v1/users('7')", { id: "7" }],
+    ["/v1/{base}...{head}", "/v1/v1.0...v2.0", { base: "v1.0", head: "v2.0" }],
+    ["/v1/{schedule-id}/a b", "/v1/x%2Fy/a%20b", { "schedule-id": "x/y" }],
+    ["/", "/", {}],
+    ["/v1/[x]/{a}", "/v1/[x]/%F0", { a: "%F0" }],
   ];
-  const served = paths.map(({ template }, index) => [
+  const served = paths.map(([template], index) => [
     `op${index}`,
     { ...entry, path: template, anonymous: true },
   ]);
   const odd = of({}, Object.fromEntries(served));
-  test.each(paths)("serves $template at $sent", async ({ template, sent, parameters }) => {
+  test.each(paths)("serves %s at %s", async (template, sent, parameters) => {
     const emulator = createEmulator({ api: odd });
     const answer = await emulator.fetch(`http://emulator.localhost${sent}`);
-    const operationId = `op${paths.findIndex((row) => row.template === template)}`;
+    const operationId = `op${paths.findIndex(([path]) => path === template)}`;
     expect([answer.status, await answer.json()]).toEqual([200, { operationId, parameters }]);
     expect(emulator.notServed).toEqual([]);
   });

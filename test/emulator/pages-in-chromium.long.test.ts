@@ -229,7 +229,7 @@ describeInChromium("in Chromium", (browser) => {
     expect((await plugin.call(token)).status).toBe(200);
     const planner = panel(page, "Planner");
     await planner.getByText("Change", { exact: true }).click();
-    await planner.getByLabel("scopes").fill("");
+    await planner.getByLabel("members").fill('{"scopes":[]}');
     await planner.getByRole("button", { name: "Save" }).click();
     await page.getByText("Done.").waitFor();
     expect((await plugin.call(token)).status).toBe(403);

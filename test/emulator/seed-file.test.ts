@@ -64,110 +64,90 @@ test("of a file with many mistakes the first hundred are named, and the others c
   expect(refused).toMatchObject({ issues: [...named, "tenant.json: 100 more mistakes"] });
 });
 
-test.each([
-  { name: "broken YAML", text: 'plugins:\n  - { clientId: "x\n', issues: [/:\d+: /] },
-  { name: "a duplicate key", text: "plugins: []\nplugins: []\n", issues: [/:2: .*duplicate key$/] },
-  {
-    name: "a second document",
-    text: "plugins: []\n---\nplugins: []\n",
-    issues: [/:\d: .*multiple docs$/],
-  },
-  {
-    name: "aliases without end",
-    text:
-      `a: &a [x,x]\n` +
+type SeedRow = readonly [name: string, text: string, ...issues: RegExp[]];
+
+test.each<SeedRow>([
+  ["broken YAML", 'plugins:\n  - { clientId: "x\n', /:\d+: /],
+  ["a duplicate key", "plugins: []\nplugins: []\n", /:2: .*duplicate key$/],
+  ["a second document", "plugins: []\n---\nplugins: []\n", /:\d: .*multiple docs$/],
+  [
+    "aliases without end",
+    `a: &a [x,x]\n` +
       `${[..."bcdefghijk"].map((letter, index) => `${letter}: &${letter} [${`*${"abcdefghij"[index]},`.repeat(9)}]`).join("\n")}`,
-    issues: [/:1: the file cannot be read/],
-  },
-  {
-    name: "a million characters",
-    text: "[".repeat(1_000_001),
-    issues: [/:1: .* more than 1000000 characters/],
-  },
-  { name: "an empty file", text: "", issues: [/:1: the file is empty/] },
-  {
-    name: "an unknown member",
-    text: "plugins: []\nplugin: []\n",
-    issues: [/:2: unknown key: "plugin" \(use plugins\)$/],
-  },
-  {
-    name: "a seed inside the options",
-    text: "options: { seed: {} }\n",
-    issues: [/:1: options: seed/],
-  },
-  {
-    name: "an unknown rule",
-    text: "options:\n  rules:\n    assertion.none: false\n",
-    issues: [/:3: options\.rules: this is not a rule/],
-  },
-  {
-    name: "a route whose path is taken",
-    text:
-      "options:\n  routes:\n    - { operationId: a, method: GET, path: " +
+    /:1: the file cannot be read/,
+  ],
+  ["a million characters", "[".repeat(1_000_001), /:1: .* more than 1000000 characters/],
+  ["an empty file", "", /:1: the file is empty/],
+  ["an unknown member", "plugins: []\nplugin: []\n", /:2: unknown key: "plugin" \(use plugins\)$/],
+  ["a seed inside the options", "options: { seed: {} }\n", /:1: options: seed/],
+  [
+    "an unknown rule",
+    "options:\n  rules:\n    assertion.none: false\n",
+    /:3: options\.rules: this is not a rule/,
+  ],
+  [
+    "a route whose path is taken",
+    "options:\n  routes:\n    - { operationId: a, method: GET, path: " +
       "/v1/a }\n    - { operationId: b, method: GET, path: /v1/a }\n",
-    issues: [/:4: options\.routes\.1: b \(GET \/v1\/a\) is taken$/],
-  },
-  {
-    name: "a scope of the wrong form",
-    text:
-      "plugins:\n  - clientId: r\n    tenantId: acme\n    type: " +
+    /:4: options\.routes\.1: b \(GET \/v1\/a\) is taken$/,
+  ],
+  [
+    "a scope of the wrong form",
+    "plugins:\n  - clientId: r\n    tenantId: acme\n    type: " +
       "service\n    scopes:\n      - devices:read\n      - devices\n",
-    issues: [/:7: plugins\.0\.scopes\.1: /],
-  },
-  {
-    name: "two mistakes",
-    text:
-      "serviceAccounts:\n  - { clientId: a, clientSecret: 1, tenantId: " +
+    /:7: plugins\.0\.scopes\.1: /,
+  ],
+  [
+    "two mistakes",
+    "serviceAccounts:\n  - { clientId: a, clientSecret: 1, tenantId: " +
       "acme }\n  - { clientId: b, clientSecret: x, tenantId: .. }\n",
-    issues: [/:2: serviceAccounts\.0\.clientSecret: /, /:3: serviceAccounts\.1\.tenantId: /],
-  },
-  {
-    name: "the same twice",
-    text: "operators:\n  - &ada { tenantId: acme, userId: ada, capabilities: [] }\n  - *ada\n",
-    issues: [/:3: operators\.1: /],
-  },
-  {
-    name: "an instant without a time zone",
-    text: "plugins: []\nclock:\n  at: 2026-01-01T00:00:00\n",
-    issues: [/:3: clock: /],
-  },
-  {
-    name: "a secret where none belongs",
-    text:
-      `serviceAccounts:\n  - clientId: "${SECRET} "\n    clientSecret: ` +
+    /:2: serviceAccounts\.0\.clientSecret: /,
+    /:3: serviceAccounts\.1\.tenantId: /,
+  ],
+  [
+    "the same twice",
+    "operators:\n  - &ada { tenantId: acme, userId: ada, capabilities: [] }\n  - *ada\n",
+    /:3: operators\.1: /,
+  ],
+  [
+    "an instant without a time zone",
+    "plugins: []\nclock:\n  at: 2026-01-01T00:00:00\n",
+    /:3: clock: /,
+  ],
+  [
+    "a secret where none belongs",
+    `serviceAccounts:\n  - clientId: "${SECRET} "\n    clientSecret: ` +
       `["${SECRET}"]\n    tenantId: "${SECRET}/"\n`,
-    issues: [/:3: /, /:4: /],
-  },
-  {
-    name: "a secret after a colon without its space",
-    text:
-      `serviceAccounts:\n  - {\n    clientId: a, tenantId: ` +
+    /:3: /,
+    /:4: /,
+  ],
+  [
+    "a secret after a colon without its space",
+    `serviceAccounts:\n  - {\n    clientId: a, tenantId: ` +
       `acme,\n    clientSecret:${SECRET} }\n`,
-    issues: [/:2: .*clientSecret: /, /:4: serviceAccounts\.0: unknown key: … \(it takes /],
-  },
-  {
-    name: "a secret of letters alone as a rule's name",
-    text: `options:\n  rules:\n    ${LETTERS}: false\n`,
-    issues: [/:3: options\.rules: this is not a rule/],
-  },
-  {
-    name: "a secret as a tag",
-    text: `serviceAccounts:\n  - clientSecret: !${SECRET}\n`,
-    issues: [/:2: /],
-  },
-  ...["|", "{{"].map((character) => ({
-    name: `a secret that begins with ${character} and has no quotes`,
-    text:
+    /:2: .*clientSecret: /,
+    /:4: serviceAccounts\.0: unknown key: … \(it takes /,
+  ],
+  [
+    "a secret of letters alone as a rule's name",
+    `options:\n  rules:\n    ${LETTERS}: false\n`,
+    /:3: options\.rules: this is not a rule/,
+  ],
+  ["a secret as a tag", `serviceAccounts:\n  - clientSecret: !${SECRET}\n`, /:2: /],
+  ...["|", "{{"].map(
+    (character): SeedRow => [
+      `a secret that begins with ${character} and has no quotes`,
       `serviceAccounts:\n  - clientSecret: ` +
-      `${character}${SECRET}${character === "{{" ? "}}" : ""}\n`,
-    issues: [/:\d: /],
-  })),
-  {
-    name: "a secret as a member's name",
-    text: `options:\n  variants: [A]\n  envelope:\n    first: data\n    ${SECRET}: 1\n`,
-    issues: [/:5: options\.envelope\.…: /],
-  },
-])("$name is refused with its line and without its values", ({ text, issues }) => {
+        `${character}${SECRET}${character === "{{" ? "}}" : ""}\n`,
+      /:\d: /,
+    ],
+  ),
+  [
+    "a secret as a member's name",
+    `options:\n  variants: [A]\n  envelope:\n    first: data\n    ${SECRET}: 1\n`,
+    /:5: options\.envelope\.…: /,
+  ],
+])("%s is refused with its line and without its values", (_, text, ...issues) => {
   const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
   onTestFinished(() => warned.mockRestore());
   let caught: unknown;

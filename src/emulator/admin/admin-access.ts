@@ -14,13 +14,6 @@ export interface AdminCall {
   readonly publicUrl: string;
 }
 
-export interface AdminRefusal {
-  readonly code:
-    | `${"address" | "host" | "origin" | "site" | "media_type"}_not_allowed`
-    | "form_token_invalid";
-  readonly text: string;
-}
-
 /** A valid Host header, without a path or credentials. */
 const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._~-]+)(:\d{1,5})?$/i;
 
@@ -32,35 +25,31 @@ const PROXY_HEADER = /^(forwarded|x-forwarded-(for|host|proto)|x-real-ip|via)$/;
 
 const FORM_TYPE = "application/x-www-form-urlencoded";
 
-export function refuseCall(call: AdminCall): AdminRefusal | undefined {
+/** Returns a code and the reason, as the answer has them. */
+export function refuseCall(call: AdminCall): string | undefined {
   const { access, request, remoteAddress } = call;
   const isProxied = [...request.headers.keys()].some((name) => PROXY_HEADER.test(name));
   const isRemote = remoteAddress !== undefined && !isLoopback(remoteAddress);
   if (access === "loopback" && (isRemote || isProxied)) {
     const caller = isRemote ? "on another machine" : "behind a proxy";
-    const text = `A caller ${caller} may not use this page. The option admin: "everywhere" allows it.`;
-    return { code: "address_not_allowed", text };
+    const remedy = 'The option admin: "everywhere" allows it.';
+    return `address_not_allowed: A caller ${caller} may not use this page. ${remedy}`;
   }
   // The request line may name another host than the header does.
   const { host: requested, protocol } = new URL(request.url);
   const host = request.headers.get("host") ?? requested;
-  if (![requested, host].every((name) => isAllowedHost(call, name))) {
-    const text =
-      "Use 127.0.0.1 or localhost: another name may be rebound, or lead here through a proxy.";
-    return { code: "host_not_allowed", text };
-  }
+  if (![requested, host].every((name) => isAllowedHost(call, name)))
+    return "host_not_allowed: Use 127.0.0.1 or localhost: another name may be rebound, or lead here through a proxy.";
   if (request.method !== "POST") return undefined;
   // Another site can have a browser send a form, but not with our origin.
   const own = [`${protocol}//${host.toLowerCase()}`, new URL(call.publicUrl).origin];
-  if (!own.includes(request.headers.get("origin") ?? "")) {
-    return { code: "origin_not_allowed", text: "The Origin header must be that of the page." };
-  }
+  if (!own.includes(request.headers.get("origin") ?? ""))
+    return "origin_not_allowed: The Origin header must be that of the page.";
   const site = request.headers.get("sec-fetch-site") ?? "same-origin";
-  if (site !== "same-origin" && site !== "none") {
-    return { code: "site_not_allowed", text: "The page of another site sent this." };
-  }
+  if (site !== "same-origin" && site !== "none")
+    return "site_not_allowed: The page of another site sent this.";
   if (isMediaType(request.headers.get("content-type"), FORM_TYPE)) return undefined;
-  return { code: "media_type_not_allowed", text: `Send a form of the page, as ${FORM_TYPE}.` };
+  return `media_type_not_allowed: Send a form of the page, as ${FORM_TYPE}.`;
 }
 
 function isLoopback(address: string): boolean {

@@ -17,7 +17,7 @@ import {
 import { adminScript, hostScript } from "../pages/scripts.js";
 import { stylesheet } from "../pages/stylesheet.js";
 import type { Deployment } from "../state/deployment.js";
-import { type AdminRefusal, refuseCall } from "./admin-access.js";
+import { refuseCall } from "./admin-access.js";
 import { faultsPage, overviewPage, rulesPage } from "./control-pages.js";
 import { flowPage } from "./flow-page.js";
 import { outcome } from "./form.js";
@@ -26,23 +26,19 @@ import { registrationPages } from "./registrations-page.js";
 import { ADMIN_PATH, type AdminPage, type AdminView } from "./view.js";
 
 /** Served to every caller, whatever the option `admin` says. */
-const sharedFiles = new Map<string, () => Response>([
-  [STYLESHEET_PATH, () => textFile("text/css", stylesheet, { "cache-control": "no-cache" })],
-  [
-    HOST_SCRIPT_PATH,
-    () => textFile("text/javascript", hostScript, { "cache-control": "no-cache" }),
-  ],
+const sharedFiles = new Map<string, readonly [type: string, text: string]>([
+  [STYLESHEET_PATH, ["text/css", stylesheet]],
+  [HOST_SCRIPT_PATH, ["text/javascript", hostScript]],
 ]);
 
 /** The pages in the order of their links. */
 const pages = [overviewPage, logPage, flowPage, ...registrationPages, faultsPage, rulesPage];
 
-type Content = (view: AdminView) => Response | Promise<Response>;
-const contents = new Map<string, Content>([
+type Answer = (view: AdminView, request: Request) => Response | Promise<Response>;
+const contents = new Map<string, Answer>([
   ["/admin.js", () => file("text/javascript", adminScript)],
 ]);
-type Action = (view: AdminView, request: Request) => Promise<Response>;
-const actions = new Map<string, Action>();
+const actions = new Map<string, Answer>();
 for (const page of pages) {
   contents.set(page.path, (view) => render(view, page));
   for (const [name, part] of Object.entries(page.parts ?? {})) {
@@ -74,7 +70,7 @@ export function createAdmin(
     const path = under(request) ?? "";
     const shared =
       variants.length > 0 && request.method === "GET" ? sharedFiles.get(path) : undefined;
-    if (shared !== undefined) return shared();
+    if (shared !== undefined) return textFile(...shared, { "cache-control": "no-cache" });
     const isOurs = path === ADMIN_PATH || path.startsWith(`${ADMIN_PATH}/`);
     if (!isOurs || access === false || variants.length === 0) return undefined;
     const refusal = refuseCall({
@@ -83,18 +79,21 @@ export function createAdmin(
       remoteAddress,
       publicUrl: deployment.publicUrl(),
     });
-    if (refusal !== undefined) return refuse(refusal);
+    if (refusal !== undefined) return plain(403, refusal);
     const query = new URL(request.url).searchParams;
     const view = { reset, deployment, formToken, query };
     const name = path.slice(ADMIN_PATH.length).replace(/\/$/, "");
     const action = actions.get(name);
     const content = contents.get(name);
-    if (action !== undefined && request.method === "POST") return action(view, request);
-    const allow = [...(content ? ["GET", "HEAD"] : []), ...(action ? ["POST"] : [])];
-    if (allow.length === 0) return plain(404, "not_found: There is no such page.");
-    if (!allow.includes(request.method))
-      return plain(405, "method_not_allowed", { allow: allow.join(", ") });
-    return content?.(view);
+    const answers = {
+      ...(content && { GET: content, HEAD: content }),
+      ...(action && { POST: action }),
+    };
+    const methods = new Map(Object.entries(answers));
+    if (methods.size === 0) return plain(404, "not_found: There is no such page.");
+    const chosen = methods.get(request.method);
+    const allow = [...methods.keys()].join(", ");
+    return chosen?.(view, request) ?? plain(405, "method_not_allowed", { allow });
   };
   return async (request, connection) => {
     const response = await answer(request, connection);
@@ -114,12 +113,8 @@ async function answerPost(
   if (!("text" in body))
     return plain(400, "form_unreadable: The form is too large or was cut off.");
   const fields = new URLSearchParams(body.text);
-  if (fields.get("form_token") !== view.formToken) {
-    return refuse({
-      code: "form_token_invalid",
-      text: "Reload the page: the emulator was restarted.",
-    });
-  }
+  if (fields.get("form_token") !== view.formToken)
+    return plain(403, "form_token_invalid: Reload the page: the emulator was restarted.");
   const id = fields.get("form") ?? "";
   try {
     act(view, fields);
@@ -159,10 +154,6 @@ function render(view: AdminView, page: AdminPage, status = 200): Promise<Respons
 
 function file(type: string, text: string): Response {
   return textFile(type, text, { "cross-origin-resource-policy": "same-origin" });
-}
-
-function refuse({ code, text }: AdminRefusal): Response {
-  return plain(403, `${code}: ${text}`);
 }
 
 function plain(

@@ -3,11 +3,10 @@
 import { html } from "hono/html";
 import { issueError } from "../errors.js";
 import type { Fault, FaultName, FaultReport } from "../faults/faults.js";
-import { parseObject } from "../http/messages.js";
 import { AUTHORIZATION_PATH, TOKEN_PATH_A, TOKEN_PATH_B } from "../http/paths.js";
 import { linkTo, type Markup } from "../pages/page.js";
 import { emulatorRules, type RuleId } from "../rules.js";
-import { confirmation, type Field, form, formField } from "./form.js";
+import { confirmation, form, formField, membersField, readMembers } from "./form.js";
 import {
   ADMIN_PATH,
   type AdminPage,
@@ -70,22 +69,18 @@ function currentTime({ deployment: { time: clock } }: AdminView): Markup {
 function clockForms(view: AdminView): Markup {
   const button = (id: string, text: string) =>
     html`<button name="do" value="${id}">${text}</button>`;
+  const field = {
+    name: "clock",
+    label: "Seconds or instant",
+    hint: "Seconds to advance by, also negative ones. Or 2026-03-01T12:00:00Z or epoch milliseconds to set.",
+    value: "120",
+  };
   const toggle = view.deployment.time.frozen
     ? button("resume", "Resume")
     : button("freeze", "Freeze");
-  const line = (id: string, field: Omit<Field, "name">, value: string, submit: Markup) => {
-    const content = html`${formField(view, id, { name: "clock", ...field }, value)}${submit}`;
-    return form(view, { id, action: "/clock", className: "line", content });
-  };
-  const seconds = { label: "Advance by seconds", hint: "A negative number goes back." };
-  const at = {
-    label: "Set to",
-    required: true,
-    hint: "2026-03-01T12:00:00Z, or epoch milliseconds.",
-  };
-  return html`${livePart(view, "clock", currentTime)}
-${form(view, { id: "run", action: "/clock", className: "row", content: html`${toggle} ${button("reset", "Reset")}` })}
-${line("advance", seconds, "120", button("advance", "Advance"))}${line("set", at, "", button("set", "Set"))}`;
+  const content = html`${formField(view, "steer", field)}
+<div class="row">${button("advance", "Advance")} ${button("set", "Set")} ${toggle} ${button("reset", "Reset")}</div>`;
+  return html`${livePart(view, "clock", currentTime)}${form(view, { id: "steer", action: "/clock", content })}`;
 }
 
 function tenants({ deployment }: AdminView): Markup {
@@ -108,13 +103,8 @@ export const faultsPage: AdminPage = {
   body: faultForms,
   parts: { faults: armed },
   actions: {
-    "/faults": ({ deployment: { faults } }, fields) => {
-      const members = parseObject(fields.get("members") ?? "");
-      if (members === undefined) {
-        throw issueError("option_invalid", "members: must be a JSON object");
-      }
-      faults.add({ ...members, name: fields.get("name") } as Fault);
-    },
+    "/faults": ({ deployment: { faults } }, fields) =>
+      faults.add({ ...readMembers(fields), name: fields.get("name") } as Fault),
     "/faults/remove": ({ deployment: { faults } }, fields) => {
       const id = fields.get("remove");
       if (id === null) faults.clear();
@@ -138,19 +128,15 @@ const EXAMPLES: Readonly<Record<FaultName, object>> = {
   "skewed-date": { byMs: -60_000 },
 };
 const faultNames = Object.keys(EXAMPLES) as FaultName[];
-const MEMBERS: Field = {
-  name: "members",
-  kind: "json",
-  hint: "A JSON object: what the fault needs, and at, count, match, probability and seed.",
-};
 
 function faultForms(view: AdminView): Markup {
   const asked = view.query.get("name");
   const name = faultNames.find((known) => known === asked) ?? "status";
   const choose = (other: FaultName) =>
     html`<li><a href="${linkTo(view.deployment, `${ADMIN_PATH}/faults`)}?name=${other}#arm"${other === name ? html` aria-current="true"` : ""}>${other}</a></li>`;
-  const members = formField(view, "arm", MEMBERS, JSON.stringify(EXAMPLES[name]));
-  const content = html`${members}<button class="primary">Arm it</button>`;
+  const hint = "A JSON object: what the fault needs, and at, count, match, probability and seed.";
+  const members = membersField(EXAMPLES[name], hint);
+  const content = html`${formField(view, "arm", members)}<button class="primary">Arm it</button>`;
   const choices = html`<nav aria-label="Faults"><ul class="choices">${faultNames.map(choose)}</ul></nav>
 ${form(view, { id: "arm", action: `/faults?name=${name}`, hidden: { name }, content })}`;
   return html`${panel("armed", "Armed", livePart(view, "faults", armed))}${panel("arm-name", `Arm: ${name}`, choices)}`;

@@ -1,6 +1,8 @@
 // The forms of the pages at /_emulator: how their fields are rendered, and read back. They need no
 // script.
 import { html } from "hono/html";
+import { issueError } from "../errors.js";
+import { parseObject } from "../http/messages.js";
 import { type Markup, postForm } from "../pages/page.js";
 import { ADMIN_PATH, type AdminView } from "./view.js";
 
@@ -54,42 +56,37 @@ export interface Field {
   readonly name: string;
   readonly label?: string;
   readonly hint?: string;
-  readonly required?: boolean;
-  /**
-   * "list": one item per line; "limit": the same, and without items it permits everything. A secret
-   * is never shown, not even the one that was typed. Default: "text".
-   */
-  readonly kind?: "text" | "secret" | "list" | "limit" | "json";
-  /** If given, the person chooses one of them. */
-  readonly choices?: readonly string[];
+  /** The text in the field, unless refused input is shown again. */
+  readonly value?: string;
+  /** A secret is never shown, not even the one that was typed. Default: "text". */
+  readonly kind?: "text" | "secret" | "json";
 }
 
-/**
- * `value` is the text in the field, unless refused input is shown again. `of` is the id of the
- * form.
- */
-export function formField(view: AdminView, of: string, field: Field, value = ""): Markup {
-  const { name, label = name, hint = "", required, kind = "text", choices } = field;
+/** `of` is the id of the form. */
+export function formField(view: AdminView, of: string, field: Field): Markup {
+  const { name, label = name, hint = "", value = "", kind = "text" } = field;
   const failed = view.failed?.id === of ? view.failed : undefined;
-  const shown = kind === "secret" ? "" : (failed?.typed.get(name) ?? value);
+  const shown = failed?.typed.get(name) ?? value;
   const id = `${of}-${name}`;
-  // "devices.0: must be …" belongs to the field `devices`.
-  const isOwn = (issue: string) => `${/^\w+/.exec(issue)?.[0]}` === name;
-  const isAtFault = failed?.issues.some(isOwn) === true;
-  const marks = html`${isAtFault ? html` aria-invalid="true"` : ""}${required ? html` required` : ""}`;
-  const describedBy = `${id}-hint${isAtFault ? " issues" : ""}`;
-  const attributes = html` id="${id}" name="${name}" aria-describedby="${describedBy}"${marks}`;
-  const option = (one: string) =>
-    html`<option value="${one}"${one === shown ? html` selected` : ""}>${one}</option>`;
-  const [type, autocomplete] = kind === "secret" ? ["password", "new-password"] : ["text", "off"];
-  const isList = kind === "list" || kind === "limit";
-  const control =
-    choices !== undefined
-      ? html`<select${attributes}>${choices.map(option)}</select>`
-      : isList || kind === "json"
-        ? html`<textarea${attributes} rows="3" autocomplete="off" spellcheck="false">
-${shown}</textarea>`
-        : html`<input${attributes} type="${type}" autocomplete="${autocomplete}" value="${shown}">`;
-  return html`<div class="field"><label for="${id}">${label}</label>${control}
-<p class="quiet" id="${id}-hint">${hint}${isList ? " One per line." : ""}</p></div>`;
+  const attributes = html` id="${id}" name="${name}" aria-describedby="${id}-hint${failed ? " issues" : ""}"${failed ? html` aria-invalid="true"` : ""}`;
+  const controls = {
+    text: () => html`<input${attributes} autocomplete="off" value="${shown}">`,
+    secret: () => html`<input${attributes} type="password" autocomplete="new-password" value="">`,
+    json: () => html`<textarea${attributes} rows="3" autocomplete="off" spellcheck="false">
+${shown}</textarea>`,
+  };
+  return html`<div class="field"><label for="${id}">${label}</label>${controls[kind]()}
+<p class="quiet" id="${id}-hint">${hint}</p></div>`;
+}
+
+/** The field in which a person writes the members of a record or a fault. */
+export function membersField(value: object, hint: string): Field {
+  return { name: "members", kind: "json", hint, value: JSON.stringify(value) };
+}
+
+/** @throws EmulatorError `option_invalid` */
+export function readMembers(sent: URLSearchParams): Readonly<Record<string, unknown>> {
+  const members = parseObject(sent.get("members") ?? "");
+  if (members !== undefined) return members;
+  throw issueError("option_invalid", "members: must be a JSON object");
 }

@@ -1,11 +1,11 @@
-// One page for each kind of record, with forms that register, change and unregister one. They have
-// the fields that people try out by hand; code and seeds can set all.
+// One page for each kind of record, with forms that register, change and unregister one.
 import { createHash } from "node:crypto";
 import { html } from "hono/html";
+import { parseObject } from "../http/messages.js";
 import type { Markup } from "../pages/page.js";
 import type { RegisteredKey } from "../registrations/keys.js";
 import { unregister } from "../state/deployment.js";
-import { confirmation, type Field, foldedForm, form, formField } from "./form.js";
+import { confirmation, foldedForm, form, formField, membersField, readMembers } from "./form.js";
 import { type AdminPage, type AdminView, facts } from "./view.js";
 
 interface RecordKind {
@@ -14,17 +14,18 @@ interface RecordKind {
   readonly one: string;
   readonly note: string;
   readonly unregistering: string;
-  readonly identity: readonly string[];
-  /** The fields that only a registration has, besides the identity. */
-  readonly fixed: readonly Field[];
-  readonly changeable: readonly Field[];
+  /** What stands in the form that registers one. */
+  readonly example: object;
+  /** The member that is typed into a field of its own. */
+  readonly secret?: "clientSecret" | "password";
+  /** The members that stand in the form that changes one. */
+  readonly changed: readonly string[];
   readonly registry: "plugins" | "serviceAccounts" | "apiClients" | "operators";
 }
 
-const SCOPE = "Each is area:read, area:write or area:execute.";
-const scopes: Field = { name: "scopes", kind: "list", hint: SCOPE };
-const clientSecret: Field = { name: "clientSecret", kind: "secret" };
-const limitingScopes: Field = { name: "scopes", kind: "limit", hint: `Empty: all. ${SCOPE}` };
+type Members = Readonly<Record<string, unknown>>;
+
+const scopes = ["devices:read"];
 
 const kinds: readonly RecordKind[] = [
   {
@@ -34,15 +35,11 @@ const kinds: readonly RecordKind[] = [
     note:
       "A change takes effect with the next request, also for tokens already issued. " +
       "Fewer scopes or devices take effect after narrowingDelayMs. " +
-      "A plugin that is registered here gets a test key.",
+      "A plugin that is registered without jwks gets a test key.",
     unregistering:
       "Its tokens, launches and codes are refused for good, its token requests from now on.",
-    identity: ["tenantId", "clientId"],
-    fixed: [
-      { name: "type", choices: ["service", "user_interface"] },
-      { name: "pageUrl", hint: "User-interface plugins only." },
-    ],
-    changeable: [scopes, { name: "devices", kind: "limit", hint: "Empty: every device." }],
+    example: { tenantId: "acme", clientId: "reports", type: "service", scopes },
+    changed: ["scopes", "devices"],
     registry: "plugins",
   },
   {
@@ -52,9 +49,9 @@ const kinds: readonly RecordKind[] = [
     note: "A secret takes effect with the next request, scopes with the next token.",
     unregistering:
       "Its secret is refused from the next request on, and its tokens are revoked for good.",
-    identity: ["tenantId", "clientId"],
-    fixed: [{ ...clientSecret, required: true }],
-    changeable: [limitingScopes],
+    example: { tenantId: "acme", clientId: "worker", scopes },
+    secret: "clientSecret",
+    changed: ["scopes"],
     registry: "serviceAccounts",
   },
   {
@@ -68,9 +65,9 @@ const kinds: readonly RecordKind[] = [
     unregistering:
       "All consent given to it and all its tokens are revoked for good, and logins in " +
       "progress end.",
-    identity: ["clientId"],
-    fixed: [clientSecret, { name: "tenantId" }],
-    changeable: [{ name: "redirectUris", kind: "list", required: true }, limitingScopes],
+    example: { clientId: "portal", redirectUris: ["https://portal.example/callback"] },
+    secret: "clientSecret",
+    changed: ["redirectUris", "scopes"],
     registry: "apiClients",
   },
   {
@@ -82,61 +79,46 @@ const kinds: readonly RecordKind[] = [
       "a token permits only what its person may do.",
     unregistering:
       "The person is signed out, and every token that acts for them is revoked for good.",
-    identity: ["tenantId", "userId"],
-    fixed: [{ name: "firstname" }, { name: "lastname" }, { name: "password", kind: "secret" }],
-    changeable: [{ name: "capabilities", kind: "list", hint: SCOPE }],
+    example: { tenantId: "acme", userId: "ada", firstname: "Ada", capabilities: scopes },
+    secret: "password",
+    changed: ["capabilities"],
     registry: "operators",
   },
 ];
 
-/**
- * Reads the fields that were sent. An empty one is left out of a registration, and empties a list
- * in a change.
- */
-function read(sent: URLSearchParams, fields: readonly Field[], isChange: boolean): object {
-  const members = new Map<string, string | string[] | null>();
-  for (const { name, kind = "text" } of fields) {
-    const text = (sent.get(name) ?? "").trim();
-    const items = text.split("\n").flatMap((line) => line.trim() || []);
-    if (text !== "") members.set(name, kind === "list" || kind === "limit" ? items : text);
-    else if (isChange && sent.has(name)) members.set(name, kind === "limit" ? null : []);
-  }
-  return Object.fromEntries(members);
-}
-
-const identityFields = ({ identity }: RecordKind) =>
-  identity.map((name): Field => ({ name, required: true }));
-
 export const registrationPages: readonly AdminPage[] = kinds.map((kind) => {
-  const { path, title, fixed, changeable, registry } = kind;
-  const identity = identityFields(kind);
+  const { path, title, registry, secret } = kind;
+  const identityIn = (sent: URLSearchParams) => parseObject(sent.get("identity") ?? "");
   return {
     path,
     title,
     body: (view) => body(view, kind),
     actions: {
-      [`${path}/register`]: ({ deployment }, sent) =>
-        deployment[registry].register(read(sent, [...identity, ...fixed, ...changeable], false)),
-      [`${path}/update`]: ({ deployment }, sent) => {
-        const enabled = sent.has("enabled") && { enabled: sent.get("enabled") === "true" };
-        const change = {
-          ...read(sent, changeable, true),
-          ...read(sent, identity, false),
-          ...enabled,
-        };
-        deployment[registry].update(change, deployment.clock());
+      [`${path}/register`]({ deployment }, sent) {
+        const typed = secret && sent.get(secret);
+        const hidden = secret && typed ? { [secret]: typed } : {};
+        deployment[registry].register({ ...readMembers(sent), ...hidden });
       },
+      [`${path}/update`]: ({ deployment }, sent) =>
+        deployment[registry].update(
+          { ...readMembers(sent), ...identityIn(sent) },
+          deployment.clock(),
+        ),
       [`${path}/unregister`]: ({ deployment }, sent) =>
-        unregister(deployment, registry, read(sent, identity, false)),
+        unregister(deployment, registry, identityIn(sent)),
     },
   };
 });
 
 function body(view: AdminView, kind: RecordKind): Markup {
-  const { path, one, note, fixed, changeable, registry } = kind;
+  const { path, one, note, example, secret, registry } = kind;
   const records: readonly object[] = view.deployment[registry].list();
-  const fields = [...identityFields(kind), ...fixed, ...changeable];
-  const content = html`<div class="fields">${fields.map((field) => formField(view, "register", field))}</div>
+  const members = membersField(
+    example,
+    "A JSON object: what code can register, this form can too.",
+  );
+  const content = html`${formField(view, "register", members)}
+${secret === undefined ? "" : formField(view, "register", { name: secret, kind: "secret" })}
 <button class="primary">Register</button>`;
   const shape = { id: "register", action: `${path}/register`, content };
   return html`<p>${note}</p>
@@ -146,20 +128,15 @@ ${records.length === 0 ? html`<p class="quiet">No ${one} is registered.</p>` : r
 
 function registration(
   view: AdminView,
-  { path, identity, changeable, unregistering }: RecordKind,
-  {
-    keys,
-    secretDigest,
-    passwordDigest,
-    formerGrants: _,
-    grant,
-    ...own
-  }: Readonly<Record<string, unknown>>,
+  { path, changed, unregistering, registry }: RecordKind,
+  { keys, secretDigest, passwordDigest, formerGrants: _, grant, ...own }: Members,
 ): Markup {
-  const record: Readonly<Record<string, unknown>> = { ...own, ...(grant as object | undefined) };
-  const hidden = Object.fromEntries(identity.map((name) => [name, String(record[name])]));
+  const record: Members = { ...own, ...(grant as object | undefined) };
+  const { key } = view.deployment[registry].kind;
+  const names = key.map((name) => record[name]);
+  const identity = JSON.stringify(Object.fromEntries(key.map((name, at) => [name, names[at]])));
   // It is a valid id, whatever characters the names contain.
-  const suffix = Buffer.from(JSON.stringify(Object.values(hidden))).toString("base64url");
+  const suffix = Buffer.from(JSON.stringify(names)).toString("base64url");
   const id = (of: string) => `${of}-${suffix}`;
   const heading = String(record.name ?? record.userId ?? record.clientId);
   const secret = "userId" in record ? "password" : "clientSecret";
@@ -167,25 +144,27 @@ function registration(
     ? { keys: html`${(keys as readonly RegisteredKey[]).map(keyLine)}` }
     : { [secret]: (passwordDigest ?? secretDigest) === undefined ? "not set" : "set" };
   const shown = Object.entries(record).map(([name, value]) => [name, shownValue(value)]);
-  const field = (one: Field) =>
-    formField(view, id("update"), one, itemsOf(record[one.name]).join("\n"));
-  const content = html`<div class="fields">${changeable.map(field)}</div><button>Save</button>`;
-  const action = `${path}/update`;
-  const isEnabled = record.enabled === true;
+  const now = changed.map((name) => [name, record[name] ? itemsOf(record[name]) : null]);
+  const members = membersField(Object.fromEntries(now), "A JSON object; null lifts a limit.");
+  const change = {
+    ...{ id: id("update"), action: `${path}/update`, hidden: { identity } },
+    content: html`${formField(view, id("update"), members)}<button>Save</button>`,
+  };
+  const enabled = JSON.stringify({ enabled: record.enabled !== true });
   const toggle = {
-    ...{ id: id("enabled"), action, hidden: { ...hidden, enabled: String(!isEnabled) } },
-    content: html`<button>${isEnabled ? "Disable" : "Enable"}</button>`,
+    ...{ ...change, id: id("enabled"), hidden: { identity, members: enabled } },
+    content: html`<button>${record.enabled === true ? "Disable" : "Enable"}</button>`,
   };
   const texts = {
     ask: "Unregister…",
     warning: unregistering,
     button: `Yes, unregister ${heading}`,
   };
+  const removal = { id: id("unregister"), action: `${path}/unregister`, hidden: { identity } };
   return html`<section class="panel" aria-labelledby="${id("name")}">
 <div class="row"><h2 id="${id("name")}">${heading}</h2>${record.enabled === false ? html`<span class="mark bad">disabled</span>` : ""}</div>
 ${facts({ ...Object.fromEntries(shown), ...lock })}
-${"enabled" in record ? form(view, toggle) : ""}${foldedForm(view, "Change", { id: id("update"), action, hidden, content })}
-${confirmation(view, texts, { id: id("unregister"), action: `${path}/unregister`, hidden })}</section>`;
+${"enabled" in record ? form(view, toggle) : ""}${foldedForm(view, "Change", change)}${confirmation(view, texts, removal)}</section>`;
 }
 
 function itemsOf(value: unknown): unknown[] {

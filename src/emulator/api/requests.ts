@@ -65,8 +65,7 @@ export async function readCall(
   switches: EmulatorRules,
 ): Promise<ReadCall | Refusal> {
   const sent = sentParameters(path, request);
-  const { params, finding } =
-    described === undefined ? plainParams(sent) : readParams(described, sent);
+  const { params, finding } = readParams(described, sent);
   const refusal = finding && switches.refusal("request.parameters", finding);
   if (refusal !== undefined) return refusal;
   const body = await readBody(described, request);
@@ -79,45 +78,35 @@ export async function readCall(
     : { ...wrong, answer: { status: body.status, error: "invalid_request" } };
 }
 
-/** The documented parameters. Others are ignored, as a service does that does not know them. */
+/**
+ * The documented parameters; others are ignored, as a service does that does not know them. Without
+ * a description those of the path, the query and the cookies, as texts.
+ */
 function readParams(
-  { request: { parameters = [] }, schemas }: Described,
+  described: Described | undefined,
   sent: SentParameters,
 ): { params: CallParams; finding?: Finding | undefined } {
+  const inPath = Object.entries(sent.path).map(([name, text]) => [name, decoded(text)] as const);
+  const path = Object.fromEntries<unknown>(inPath);
+  if (described === undefined)
+    return {
+      params: { path, query: byName(sent.query), header: {}, cookie: byName(sent.cookies) },
+    };
+  const { request, schemas } = described;
+  const { parameters = [] } = request;
   const names = parameters.map(({ name }) => name);
-  const params: Record<keyof CallParams, Map<string, unknown>> = {
-    path: new Map(Object.entries(sent.path).map(([name, text]) => [name, decoded(text)])),
-    query: new Map(),
-    header: new Map(),
-    cookie: new Map(),
-  };
+  const values: { readonly in: string; readonly member: readonly [string, unknown] }[] = [];
   let finding: Finding | undefined;
   for (const parameter of parameters) {
     const read = readParameter(parameter, sent, names, schemas);
     if ("finding" in read) finding ??= read.finding;
-    else if (read.value !== undefined) params[parameter.in].set(parameter.name, read.value);
+    else if (read.value !== undefined)
+      values.push({ in: parameter.in, member: [parameter.name, read.value] });
   }
-  const { path, query, header, cookie } = params;
-  const objects = { path: Object.fromEntries(path), query: Object.fromEntries(query) };
-  return {
-    params: { ...objects, header: Object.fromEntries(header), cookie: Object.fromEntries(cookie) },
-    finding,
-  };
-}
-
-function plainParams({ path, query, cookies }: SentParameters): {
-  params: CallParams;
-  finding?: undefined;
-} {
-  const texts = Object.entries(path).map(([name, text]) => [name, decoded(text)]);
-  return {
-    params: {
-      path: Object.fromEntries(texts),
-      query: byName(query),
-      header: {},
-      cookie: byName(cookies),
-    },
-  };
+  const of = (place: keyof CallParams) =>
+    Object.fromEntries(values.filter((one) => one.in === place).map(({ member }) => member));
+  const params = { query: of("query"), header: of("header"), cookie: of("cookie") };
+  return { params: { path: { ...path, ...of("path") }, ...params }, finding };
 }
 
 /** A text, or a list of those with the same name. */

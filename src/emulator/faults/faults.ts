@@ -176,10 +176,14 @@ const headerName = z
   .refine((name) => !OWN_HEADERS.test(name), "is written by the emulator");
 const json = z.custom<Json>(isJson, "must be a JSON value");
 
+const ANY: readonly FaultMoment[] = ["before-token", "after-commit", "resource"];
+/** Those of the faults that alter the real answer. */
+const LATE: readonly FaultMoment[] = ["after-commit", "resource"];
+
 /** The fields of each fault, and the moments at which it can apply, its default first. */
-const kinds: Readonly<Record<FaultName, { at: readonly FaultMoment[]; fields: z.ZodRawShape }>> = {
+const kinds: Readonly<Record<FaultName, { at: readonly FaultMoment[]; fields?: z.ZodRawShape }>> = {
   status: {
-    at: ["before-token", "after-commit", "resource"],
+    at: ANY,
     fields: {
       status: z.number().int().min(200).max(599),
       body: json.optional(),
@@ -190,11 +194,8 @@ const kinds: Readonly<Record<FaultName, { at: readonly FaultMoment[]; fields: z.
     at: ["before-token", "resource"],
     fields: { retryAfter: z.union([z.number(), headerValue]).optional() },
   },
-  reset: { at: ["before-token", "after-commit", "resource"], fields: {} },
-  truncated: {
-    at: ["after-commit", "resource"],
-    fields: { bytes: z.number().int().min(0).optional() },
-  },
+  reset: { at: ANY },
+  truncated: { at: LATE, fields: { bytes: z.number().int().min(0).optional() } },
   slow: {
     at: ["after-commit", "before-token", "resource"],
     fields: {
@@ -202,13 +203,13 @@ const kinds: Readonly<Record<FaultName, { at: readonly FaultMoment[]; fields: z.
       delayMs: z.number().min(0).max(LONGEST_TIMER_MS).optional(),
     },
   },
-  "malformed-json": { at: ["after-commit", "resource"], fields: {} },
-  "content-type": { at: ["after-commit", "resource"], fields: { contentType: headerValue } },
-  fields: { at: ["after-commit", "resource"], fields: { fields: z.record(z.string(), json) } },
-  "lost-answer": { at: ["after-commit", "resource"], fields: {} },
-  "duplicate-auth-code": { at: [], fields: {} },
+  "malformed-json": { at: LATE },
+  "content-type": { at: LATE, fields: { contentType: headerValue } },
+  fields: { at: LATE, fields: { fields: z.record(z.string(), json) } },
+  "lost-answer": { at: LATE },
+  "duplicate-auth-code": { at: [] },
   "skewed-date": {
-    at: ["after-commit", "resource"],
+    at: LATE,
     fields: { byMs: z.number().min(-FURTHEST_SKEW_MS).max(FURTHEST_SKEW_MS) },
   },
 };

@@ -73,12 +73,9 @@ export function createApp(settings: Settings, prefix: string): App {
   ): Promise<Response> => {
     const here = router.at(path);
     const of = (method: string) => here.find(({ operation }) => operation.method === method);
-    const found = of(request.method);
-    if (found !== undefined) return answerOperation({ ...exchange, request, ...found });
     // HEAD is answered like GET, without the content (RFC 9110 section 9.3.2).
-    const get = request.method === "HEAD" ? of("GET") : undefined;
-    if (get !== undefined)
-      return new Response(null, await answerOperation({ ...exchange, request, ...get }));
+    const found = of(request.method) ?? (request.method === "HEAD" ? of("GET") : undefined);
+    if (found !== undefined) return answerOperation({ ...exchange, request, ...found });
     const [other] = here;
     if (other !== undefined) return refuseMethod({ ...exchange, request, ...other }, here);
     return notFound(path, exchange);

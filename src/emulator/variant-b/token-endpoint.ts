@@ -135,46 +135,42 @@ interface IssuedTokens {
 }
 
 function grantTokens(deployment: Deployment, request: ClientRequest): IssuedTokens | Refusal {
-  const { clock, serviceAccounts, switches } = deployment;
-  if (request.grant !== "client_credentials") {
-    const client = authenticateClient(deployment, request);
-    if ("rule" in client) return client;
-    return request.grant === "refresh_token"
-      ? refresh(deployment, client, request)
-      : exchangeCode(deployment, client, request);
+  const { apiClients, clock, serviceAccounts, switches } = deployment;
+  const { client_id } = request;
+  if (request.grant === "client_credentials") {
+    const account = serviceAccounts.find(client_id);
+    const caller = authenticate(switches, "client.authentication", account, request);
+    if ("rule" in caller) return caller;
+    const { tenantId, clientId, scopes } = caller;
+    return { access_token: mintAccessToken(deployment, { tenantId, clientId, scopes }, clock()) };
   }
-  const account = serviceAccounts.find(request.client_id);
-  const isTheirs = account !== undefined && isSecretOf(account.secretDigest, request.client_secret);
-  if (account === undefined || (!isTheirs && switches.isEnforced("client.authentication"))) {
-    return {
-      rule: "client.authentication",
-      expected: "a registered client_id and its client_secret",
-      // It is not quoted, because a caller that swaps the two fields sends the secret as client_id.
-      actual:
-        account === undefined ? "a client_id that is not registered" : "another client_secret",
-    };
-  }
-  const { tenantId, clientId, scopes } = account;
-  return { access_token: mintAccessToken(deployment, { tenantId, clientId, scopes }, clock()) };
+  const rule = "api-client.authentication";
+  const client = authenticate(switches, rule, apiClients.find(client_id), request);
+  if ("rule" in client) return client;
+  return request.grant === "refresh_token"
+    ? refresh(deployment, client, request)
+    : exchangeCode(deployment, client, request);
 }
 
-function authenticateClient(
-  { apiClients, switches }: Deployment,
-  { client_id, client_secret }: ClientRequest,
-): ApiClient | Refusal {
-  const client = apiClients.find(client_id);
-  const digest = client?.secretDigest;
-  // A public client must not send a secret.
-  const isTheirs = digest ? isSecretOf(digest, client_secret ?? "") : client_secret === undefined;
-  if (client !== undefined && (isTheirs || !switches.isEnforced("api-client.authentication")))
-    return client;
-  const secret = client_secret === undefined ? "no client_secret" : "another client_secret";
-  const sent = digest === undefined ? "a client_secret, but the client is public" : secret;
-  return {
-    rule: "api-client.authentication",
-    expected: digest === undefined ? "a registered client_id" : "the client's client_secret",
-    actual: client === undefined ? "a client_id that is not registered" : sent,
-  };
+/** Returns the registered client if its secret was sent; a public client must send none. */
+function authenticate<Client extends { readonly secretDigest: Buffer | undefined }>(
+  switches: EmulatorRules,
+  rule: "client.authentication" | "api-client.authentication",
+  client: Client | undefined,
+  { client_secret }: ClientRequest,
+): Client | Refusal {
+  // It is not quoted, because a caller that swaps the two fields sends the secret as client_id.
+  const expected = "a registered client_id";
+  if (client === undefined) return { rule, expected, actual: "a client_id that is not registered" };
+  const { secretDigest } = client;
+  const isTheirs = secretDigest
+    ? isSecretOf(secretDigest, client_secret ?? "")
+    : client_secret === undefined;
+  if (isTheirs || !switches.isEnforced(rule)) return client;
+  const sent = client_secret === undefined ? "no client_secret" : "another client_secret";
+  return secretDigest === undefined
+    ? { rule, expected: "no client_secret, since the client is public", actual: "a client_secret" }
+    : { rule, expected: "the client's client_secret", actual: sent };
 }
 
 /**
