@@ -62,7 +62,7 @@ export async function readTarget(
   return lent as unknown as ContractTarget;
 }
 
-async function fromSettings(settings: Settings): Promise<Lent> {
+async function fromSettings(settings: Settings) {
   const { baseUrl, tenant: tenantId, refreshPath, authorizationEndpoint } = settings;
   const { audience: _, ...plugin } = (await readPlugin(settings)) ?? {};
   return {
@@ -79,7 +79,7 @@ async function fromSettings(settings: Settings): Promise<Lent> {
 /** The members of a file that are read from other files, relative to it. */
 const secretMembers = { privateKeyFile: "privateKey", clientSecretFile: "clientSecret" } as const;
 
-async function readTargetFile(path: string, signal: AbortSignal): Promise<Lent> {
+async function readTargetFile(path: string, signal: AbortSignal) {
   const invalid = (problem: string) => invalidFlag("--target", `names a file ${problem}: ${path}`);
   let target: unknown;
   try {

@@ -39,7 +39,7 @@ export async function writeWhole(flag: string, path: string, text: string): Prom
   await rename(await writeTemporary(flag, path, text), path);
 }
 
-async function writeTemporary(flag: string, path: string, text: string): Promise<string> {
+async function writeTemporary(flag: string, path: string, text: string) {
   const temporary = `${path}.${randomUUID()}.tmp`;
   try {
     await writeFile(temporary, text, { flag: "wx" });

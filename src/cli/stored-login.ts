@@ -187,7 +187,7 @@ export async function createLoginStore(settings: Settings, env: Environment): Pr
   return openStore(file, settings);
 }
 
-async function openStore(file: string, settings: Settings): Promise<TokenStore> {
+async function openStore(file: string, settings: Settings) {
   const key =
     (await readSecret(settings, "storeKey")) ?? (await readKey(`${file}.key`, settings.signal));
   // Loaded only for a stored login, since its encryption needs the whole of jose.
@@ -198,14 +198,14 @@ async function openStore(file: string, settings: Settings): Promise<TokenStore> 
   return store;
 }
 
-async function createKey(path: string): Promise<void> {
+async function createKey(path: string) {
   const key = `${randomBytes(32).toString("base64")}\n`;
   await writeFile(path, key, { mode: 0o600, flag: "wx" }).catch((fault) => {
     if (codeOf(fault) !== "EEXIST") throw fault;
   });
 }
 
-async function readKey(path: string, signal: AbortSignal): Promise<string> {
+async function readKey(path: string, signal: AbortSignal) {
   const reading = Promise.all([stat(path), readAtMost(openInput(path, signal), 1_000)]);
   const [{ mode }, key] = await reading.catch((fault) => {
     throw invalidKey(path, `cannot be read (${codeOf(fault)})`);
@@ -239,11 +239,7 @@ interface StoredPerson extends LoginOptions {
   readonly store: TokenStore;
 }
 
-function resume({
-  clientId: _,
-  secrets: __,
-  ...options
-}: StoredPerson): Promise<PersonAuth<"B"> | undefined> {
+function resume({ clientId: _, secrets: __, ...options }: StoredPerson) {
   return resumeAuth({ ...options, person: cliPerson });
 }
 
@@ -254,7 +250,7 @@ function resume({
  *
  * @throws StoreError
  */
-async function findLogin(person: StoredPerson): Promise<PersonAuth<"B"> | LoginName[]> {
+async function findLogin(person: StoredPerson) {
   const auth = await resume(person);
   if (auth !== undefined) return auth;
   const names = await readNames(person.store);
@@ -292,10 +288,7 @@ function isSameLogin(left: LoginName, right: LoginName): boolean {
 /** A store cannot list its entries, so this entry lists the names of all logins. */
 const listKey = JSON.stringify(["cli-logins"]);
 
-function changeNames(
-  store: TokenStore,
-  change: (names: LoginName[]) => LoginName[],
-): Promise<void> {
+function changeNames(store: TokenStore, change: (names: LoginName[]) => LoginName[]) {
   return store.lock(listKey, async () => {
     await store.set(listKey, JSON.stringify(change(await readNames(store))));
   });

@@ -66,7 +66,7 @@ export async function importSigner(
   }
 }
 
-async function importKey(privateKey: PluginCredential["privateKey"]): Promise<CryptoKey> {
+async function importKey(privateKey: PluginCredential["privateKey"]) {
   if (privateKey instanceof globalThis.CryptoKey) return privateKey;
   if (typeof privateKey !== "string")
     return asKey(await importJWK(privateKey as JWK, algorithm, { extractable: true }));
@@ -111,7 +111,7 @@ export async function signAssertion(
   return `${encoded}.${changes.signature ?? signed}`;
 }
 
-async function signBytes(key: CryptoKey, text: string): Promise<string> {
+async function signBytes(key: CryptoKey, text: string) {
   const signature = await crypto.subtle.sign(
     "RSASSA-PKCS1-v1_5",
     key,

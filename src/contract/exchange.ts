@@ -247,7 +247,7 @@ export class Exchanges {
 /**
  * Reads at most 1 MiB; what is longer is cut, because no answer of the description is that long.
  */
-async function readText(response: Response): Promise<string> {
+async function readText(response: Response) {
   const decoder = new TextDecoder();
   let text = "";
   let bytes = 0;

@@ -240,7 +240,7 @@ export const reuseCosts: Costs = { requests: likelyPaths.length + 13, logins: 3 
  * that a real one goes only where the answer differs from that of a path that is surely none, and
  * to one path only.
  */
-async function findRefreshPath(kit: Kit): Promise<string> {
+async function findRefreshPath(kit: Kit) {
   const { refreshPath } = kit.target;
   if (refreshPath !== undefined) return refreshPath;
   const note = "a made-up refresh token, to find the path of the refresh";

@@ -127,7 +127,7 @@ export const optionNames: NamesOf<ContractOptions> = {
 };
 
 /** Of two variants one need not be served; all that is lent for one that is must be accepted. */
-async function checkAccess(kit: Kit, cases: readonly CaseDefinition[]): Promise<void> {
+async function checkAccess(kit: Kit, cases: readonly CaseDefinition[]) {
   const { tenantId, plugin, pagePlugin, serviceAccount, apiClient } = kit.target;
   const tried = { A: tenantId !== undefined, B: true };
   const lent = {
@@ -185,11 +185,7 @@ export function chooseCases(
   );
 }
 
-async function runCase(
-  definition: CaseDefinition,
-  kit: Kit,
-  options: ContractOptions,
-): Promise<ContractResult> {
+async function runCase(definition: CaseDefinition, kit: Kit, options: ContractOptions) {
   const { needs: _, costs: __, safe: ___, extra: ____, run, ...about } = definition;
   kit.begin();
   const verdict = await tryCase(definition, kit, options).catch((error: unknown): Verdict => {
@@ -211,11 +207,7 @@ function withoutSecrets(verdict: Verdict, { secrets }: Kit): Verdict {
   return { ...verdict, observed: "Not shown: the answer repeats a secret.", settings: undefined };
 }
 
-async function tryCase(
-  definition: CaseDefinition,
-  kit: Kit,
-  options: ContractOptions,
-): Promise<Verdict> {
+async function tryCase(definition: CaseDefinition, kit: Kit, options: ContractOptions) {
   const { needs, costs, safe, extra, variant } = definition;
   const missing = needs.filter((name) => kit.target[name] === undefined);
   if (missing.length > 0)
@@ -236,7 +228,7 @@ async function tryCase(
   return definition.run(kit);
 }
 
-async function importKeys(kit: Kit): Promise<void> {
+async function importKeys(kit: Kit) {
   for (const [name, value] of Object.entries(kit.target))
     if (typeof value === "object" && "privateKey" in value) await kit.signer(value, name);
 }
@@ -283,13 +275,13 @@ function exchangeOptions(
 /** Timers of more milliseconds than this would end at once. */
 const longestTimerMs = 2 ** 31 - 1;
 
-async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+async function sleep(ms: number, signal: AbortSignal | undefined) {
   for (let left = ms; left > 0; left -= longestTimerMs)
     await timer(Math.min(left, longestTimerMs), signal);
 }
 
-function timer(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
+function timer(ms: number, signal: AbortSignal | undefined) {
+  return new Promise<void>((resolve, reject) => {
     const stop = () => {
       clearTimeout(timeout);
       reject(signal?.reason);

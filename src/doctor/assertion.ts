@@ -59,7 +59,7 @@ export async function examineAssertion(
   return { canSign: true, jwks, findings: [keyFinding, jwks, audienceFinding, assertion] };
 }
 
-function examineAudience(input: DoctorInput): { audience?: string; finding: Finding } {
+function examineAudience(input: DoctorInput) {
   try {
     const baseUrl = parseBaseUrl(input.baseUrl, input.allowInsecureHttp);
     const url = new URL(tokenEndpointOfA({ baseUrl, tenantId: parseTenantId(input.tenantId) }))
@@ -92,7 +92,7 @@ async function showAssertion(
   key: SigningKey,
   audience: string,
   correctionMs: number,
-): Promise<Finding> {
+) {
   const issuedAt = Math.floor((Date.now() + correctionMs) / 1000);
   const assertion = await signClientAssertion({ clientId, audience, issuedAt }, key);
   const { iss, sub, iat = 0, exp = 0 } = decodeJwt(assertion);
@@ -115,7 +115,7 @@ const privateMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
 async function compareJwks(
   { keyId: kid, thumbprint }: SigningKey,
   { registeredJwks: registered, wording }: DoctorInput,
-): Promise<Finding> {
+) {
   const remedy =
     "Make the JWKS from the actual signing key (bivariant keys jwks) and register " +
     `it under ${registrationPage}.`;

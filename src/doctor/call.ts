@@ -76,7 +76,7 @@ export async function examineCall(input: DoctorInput, earlier: Earlier): Promise
  * Waits once for a rate limit within the deadline: the question about the variant may have reached
  * it.
  */
-async function waitAndRetry(auth: Auth, error: unknown, input: DoctorInput): Promise<AccessToken> {
+async function waitAndRetry(auth: Auth, error: unknown, input: DoctorInput) {
   const { signal, retryDeadlineMs, note } = input;
   if (!isRateLimitedError(error) || error.retryAt > Date.now() + retryDeadlineMs) throw error;
   note(

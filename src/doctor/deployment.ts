@@ -115,7 +115,7 @@ function tlsRemedy(message: string): string {
 const toleranceMs = 30_000;
 
 /** Compares the clocks by the `Date` of an answer, as the client does. */
-function examineClock(answer: Answer): { finding: Finding; correctionMs: number } {
+function examineClock(answer: Answer) {
   const clock = new ServerClock();
   clock.observe(answer);
   const { offsetMs, errorMs, appliedMs: correctionMs } = clock;

@@ -129,7 +129,7 @@ const secrets = ["aPrivateKey", "bClientSecret"] as const;
 async function secretProblem(
   customer: Customer,
   variables: Readonly<Record<string, string | undefined>>,
-): Promise<string | undefined> {
+) {
   for (const secret of secrets) {
     const [file, variable] = [customer[`${secret}File`], customer[`${secret}Variable`]];
     const fault = file && (await access(file, constants.R_OK).catch((error: unknown) => error));

@@ -223,10 +223,7 @@ interface Asking {
  * Asks about each variant. After a 429 it asks again at the end of the rate limit. If that is too
  * late, the other variant is asked still, and the error is returned.
  */
-async function detectAll(
-  { target, order, found, signal }: Asking,
-  context: Context,
-): Promise<RateLimitedError | undefined> {
+async function detectAll({ target, order, found, signal }: Asking, context: Context) {
   const { resolved, shared } = context;
   const deadline = deadlineIn(resolved.retryDeadlineMs, resolved.clock);
   let before: Detection | undefined;
@@ -278,7 +275,7 @@ async function readSecret(
   secret: Secret,
   signal: AbortSignal,
   { variables }: Context,
-): Promise<string | ConfigurationError> {
+) {
   const [file, variable] = [customer[`${secret}File`], customer[`${secret}Variable`]];
   const invalid = (message: string) => new ConfigurationError("credential_invalid", message);
   if (variable !== undefined)
@@ -294,11 +291,7 @@ async function readSecret(
   });
 }
 
-async function readPlugin(
-  customer: Customer,
-  signal: AbortSignal,
-  context: Context,
-): Promise<DoctorInput["plugin"]> {
+async function readPlugin(customer: Customer, signal: AbortSignal, context: Context) {
   const { aClientId: clientId, aKeyId: keyId } = customer;
   if (clientId === undefined) return undefined;
   const key = await readSecret(customer, "aPrivateKey", signal, context);
@@ -307,11 +300,7 @@ async function readPlugin(
     : key;
 }
 
-async function readAccount(
-  customer: Customer,
-  signal: AbortSignal,
-  context: Context,
-): Promise<DoctorInput["account"]> {
+async function readAccount(customer: Customer, signal: AbortSignal, context: Context) {
   const { bClientId: clientId } = customer;
   if (clientId === undefined) return undefined;
   const clientSecret = await readSecret(customer, "bClientSecret", signal, context);

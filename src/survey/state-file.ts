@@ -110,9 +110,7 @@ export async function unfinished(
 const longestLine = 2 ** 20;
 
 /** Splits at line feeds only: JSON may hold the line separators at which `readline` splits too. */
-async function* linesOf(
-  source: Readable,
-): AsyncGenerator<{ readonly text: string; readonly isWhole: boolean }> {
+async function* linesOf(source: Readable) {
   let rest = "";
   for await (const chunk of source.setEncoding("utf8")) {
     const parts = `${rest}${chunk}`.split("\n");
@@ -123,7 +121,7 @@ async function* linesOf(
   if (rest !== "") yield { text: rest, isWhole: false };
 }
 
-function parsed(text: string): { readonly digest: string; readonly result: SurveyResult } {
+function parsed(text: string) {
   try {
     const { digest, result } = Object(JSON.parse(text));
     if (typeof digest === "string" && isResult(result)) return { digest, result };

@@ -105,10 +105,7 @@ interface Run {
   readonly signal: AbortSignal | undefined;
 }
 
-async function* run(
-  customers: readonly Customer[],
-  options: Run,
-): AsyncGenerator<SurveyResult, undefined> {
+async function* run(customers: readonly Customer[], options: Run) {
   const { examine, stateFile, signal } = options;
   signal?.throwIfAborted();
   const state = stateFile === undefined ? undefined : await StateFile.open(stateFile);
@@ -139,7 +136,7 @@ async function* asTheyEnd<Item, Result>(
   items: Iterable<Item>,
   task: (item: Item, stop: AbortSignal) => Promise<Result>,
   { concurrency, signal }: Pick<Run, "concurrency" | "signal">,
-): AsyncGenerator<Result, undefined> {
+) {
   const stop = new AbortController();
   const end = () => stop.abort(signal?.reason);
   const forget = signal && whenAborted(signal, end);

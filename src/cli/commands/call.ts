@@ -133,7 +133,7 @@ interface AnyApi {
  * Imports the operations module that `bivariant generate` wrote.
  * @throws ConfigurationError `option_invalid`
  */
-async function loadApi(given: string): Promise<AnyApi> {
+async function loadApi(given: string) {
   const files = [given, join(given, "operations.js"), join(given, "operations.ts")];
   const file = files.find((one) => existsSync(one) && statSync(one).isFile());
   if (file === undefined)
@@ -236,7 +236,7 @@ async function readBody(
   data: string | undefined,
   dataFile: string | undefined,
   signal: AbortSignal,
-): Promise<unknown> {
+) {
   const flag = dataFile === undefined ? "--data" : "--data-file";
   const text = dataFile === undefined ? data : await readFileOf(flag, dataFile, signal);
   try {
@@ -251,7 +251,7 @@ async function readBody(
  * Prints the data of a call by its form.
  * @throws ConfigurationError `option_invalid` for bytes on a terminal and with `--json`
  */
-async function printData(output: Output, data: unknown, { headers }: Response): Promise<void> {
+async function printData(output: Output, data: unknown, { headers }: Response) {
   if (data instanceof Blob) {
     const problem =
       `cannot show the answer, ${data.size} bytes of ` + `${data.type || "no media type"}.`;

@@ -170,7 +170,7 @@ function listCases(output: Output, { only, safe }: Flags): void {
   else output.lines(...lines());
 }
 
-async function tryContract(settings: Settings, flags: Flags, context: Context): Promise<void> {
+async function tryContract(settings: Settings, flags: Flags, context: Context) {
   const { output, signal, finish } = context;
   const { only, safe, baseline, target: file, login, port } = flags;
   // Everything that can be wrong is checked before the first request.
@@ -216,7 +216,7 @@ async function collectResults(
   { timeoutMs, retryDeadlineMs, allowInsecureHttp }: Settings,
   { only, safe, maxRequests }: Flags,
   { output, env, signal }: Context,
-): Promise<{ readonly results: readonly ContractResult[]; readonly about: RunAbout }> {
+) {
   const results: ContractResult[] = [];
   const startedAt = Date.now();
   const fetch = proxyFetch(env) ?? defaultFetch;
@@ -347,7 +347,7 @@ function reportsOf({ junit, html, learn }: Flags): readonly Report[] {
 }
 
 /** @throws ConfigurationError, ContractError with the path */
-async function readBaseline(path: string, signal: AbortSignal): Promise<readonly ComparedResult[]> {
+async function readBaseline(path: string, signal: AbortSignal) {
   const text = await readFileOf("--baseline", path, signal);
   try {
     return parseBaseline(text);

@@ -148,7 +148,7 @@ async function readInput(
 }
 
 /** Does not wait until a rate limit ends, because that would hide the limit from the report. */
-async function readLogin(settings: Settings, env: Environment): Promise<DoctorInput["login"]> {
+async function readLogin(settings: Settings, env: Environment) {
   try {
     return (await wantedLogin({ ...settings, retryDeadlineMs: 0 }, env))?.found;
   } catch (error) {
@@ -158,7 +158,7 @@ async function readLogin(settings: Settings, env: Environment): Promise<DoctorIn
 }
 
 /** @throws ConfigurationError `option_invalid` if the file cannot be read, or is not JSON */
-async function readJwks(path: string, signal: AbortSignal): Promise<{ readonly value: unknown }> {
+async function readJwks(path: string, signal: AbortSignal) {
   const text = await readFileOf("--jwks", path, signal);
   try {
     return { value: JSON.parse(text) };

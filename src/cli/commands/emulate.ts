@@ -104,7 +104,7 @@ export function define(command: Command, { output, signal }: Context): void {
           : await readSettingsFile(flags.settings, signal, createEmulator);
       const seed = seedFile === undefined ? defaultSeed(flags, api) : undefined;
       const off = Object.fromEntries((flags.withoutRule ?? []).map((rule) => [rule, false]));
-      const readOptions = async (): Promise<EmulatorOptions> => {
+      const readOptions = async () => {
         const given = await emulatorOptions(flags, seed, emulator, signal);
         const switches = { ...settings.rules, ...given.rules, ...off };
         return { ...settings, ...given, ...(api && { api }), rules: switches };
@@ -151,7 +151,7 @@ async function emulatorOptions(
   seed: EmulatorSeed | undefined,
   { parseSeedFile }: EmulatorModule,
   signal: AbortSignal,
-): Promise<EmulatorOptions> {
+) {
   const { variant, publicUrl, randomSeed, seedFile } = flags;
   const variants = variant === "both" ? (["A", "B"] as const) : variant && [variant];
   return {
@@ -165,10 +165,7 @@ async function emulatorOptions(
 }
 
 /** @throws GenerateError */
-async function documentedApi(
-  { variantA, variantB, refs }: EmulateFlags,
-  signal: AbortSignal,
-): Promise<DocumentedApi | undefined> {
+async function documentedApi({ variantA, variantB, refs }: EmulateFlags, signal: AbortSignal) {
   if (variantA === undefined && variantB === undefined) return undefined;
   const { readApi } = await import("../../generate/internal.js");
   return readApi({ A: variantA, B: variantB }, { refs, signal });
@@ -253,7 +250,7 @@ async function serve(
   { createEmulator }: EmulatorModule,
   output: Output,
   signal: AbortSignal,
-): Promise<void> {
+) {
   let folder: string | undefined;
   let close = async () => {};
   try {
@@ -336,7 +333,7 @@ async function announce(
   folder: string,
   settings: string | undefined,
   output: Output,
-): Promise<void> {
+) {
   const { variants = ["A", "B"], seed = {}, admin } = options;
   const { plugins = [], operators = [] } = variants.includes("A") ? seed : {};
   const { serviceAccounts: [account] = [], apiClients: [client] = [] } = variants.includes("B")
@@ -400,7 +397,7 @@ async function announce(
 }
 
 /** Writes or replaces a file with mode 0600, and resolves with its path. */
-async function writePrivate(folder: string, name: string, content: string): Promise<string> {
+async function writePrivate(folder: string, name: string, content: string) {
   const path = join(folder, name);
   // Written under another name first, because another process may be reading the file.
   await writeFile(`${path}.new`, content, { mode: 0o600 });

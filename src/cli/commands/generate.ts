@@ -154,11 +154,7 @@ function remedyOf({ documents, overlays = [], out, refs }: GenerateOptions, drif
   return drift.extra.length === 0 ? command : `${command}\nand delete what is extra.`;
 }
 
-async function generateOnce(
-  options: GenerateOptions,
-  output: Output,
-  indent: 0 | 2,
-): Promise<void> {
+async function generateOnce(options: GenerateOptions, output: Output, indent: 0 | 2) {
   const { out } = options;
   const { generate } = await import("../../generate/index.js");
   const { notices, onNotice } = noticesOn(output);
@@ -170,7 +166,7 @@ async function generateOnce(
 async function generateAndWatch(
   options: GenerateOptions & { readonly signal: AbortSignal },
   output: Output,
-): Promise<void> {
+) {
   const { signal } = options;
   const watcher = new FileWatcher(signal);
   const onFile = (file: string) => watcher.add(file);

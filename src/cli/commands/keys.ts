@@ -190,11 +190,7 @@ function registrationSheet(
  * Writes a new private key that only the user can read, and returns it.
  * @throws ConfigurationError
  */
-async function createKey(
-  file: string,
-  modulusLength: number,
-  signal: AbortSignal,
-): Promise<string> {
+async function createKey(file: string, modulusLength: number, signal: AbortSignal) {
   const { privateKey } = await promisify(generateKeyPair)("rsa", { modulusLength });
   signal.throwIfAborted();
   const pem = privateKey.export({ format: "pem", type: "pkcs8" }).toString();
@@ -242,7 +238,7 @@ async function configuredJwks(command: Command, also: readonly string[] = [], co
  * Returns the public half of a private key, with the kid of its assertions.
  * @throws ConfigurationError
  */
-async function publicJwk(privateKey: string, keyId?: string): Promise<JWK> {
+async function publicJwk(privateKey: string, keyId?: string) {
   const { keyId: kid } = await importSigningKey(privateKey, keyId);
   const text = privateKey.trim();
   const { n, e }: JWK = text.startsWith("{")
@@ -257,7 +253,7 @@ const signing = { kty: "RSA", use: "sig", alg: "RS256" } as const;
  * Reads a private key or a JWKS.
  * @throws ConfigurationError; it names a file that was read, and quotes nothing of it
  */
-async function readOtherKeys(file: string, signal: AbortSignal): Promise<JWK[]> {
+async function readOtherKeys(file: string, signal: AbortSignal) {
   const invalid = (message: string) =>
     new ConfigurationError("credential_invalid", message, { option: "also" });
   const text = await readSecretFile(file, "key", "--also", invalid, signal);

@@ -79,7 +79,7 @@ with expires_at of the first access token in epoch milliseconds; with --logout {
     );
 }
 
-async function logOut(settings: Settings, { output, env }: Context): Promise<void> {
+async function logOut(settings: Settings, { output, env }: Context) {
   const options = await loginOptions(settings, env);
   const store = await openLoginStore(settings, env);
   const isForgotten = store !== undefined && (await forgetLogin({ ...options, store }));
@@ -92,7 +92,7 @@ async function logOut(settings: Settings, { output, env }: Context): Promise<voi
  * @throws LoginRequiredError `login_expired` if the person does not log in in time; every error of
  * `completeLogin`
  */
-async function logIn(settings: Settings, flags: LoginFlags, context: Context): Promise<void> {
+async function logIn(settings: Settings, flags: LoginFlags, context: Context) {
   const { output, env, signal } = context;
   const listener = await listenForCallback(flags.port);
   const late = new AbortController();
@@ -283,9 +283,9 @@ export async function listenForCallback(port: number): Promise<CallbackListener>
   };
 }
 
-function show(page: LoginPage, response: ServerResponse): Promise<void> {
-  if (response.destroyed) return Promise.resolve();
-  return new Promise((resolve) => {
+async function show(page: LoginPage, response: ServerResponse) {
+  if (response.destroyed) return;
+  await new Promise((resolve) => {
     response.once("close", resolve);
     response
       .writeHead(page === loginPages.failed || page === loginPages.denied ? 400 : 200, pageHeaders)

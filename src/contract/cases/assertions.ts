@@ -2,9 +2,9 @@
  * The client assertion of Variant A (section 2.2): what must not be accepted, and what the
  * description leaves open.
  */
-import { exportJWK, exportSPKI, importJWK, type JWK } from "jose";
+import { exportJWK, exportSPKI, importJWK } from "jose";
 import type { AssertionChanges } from "../assertion.js";
-import { accepts, type CaseDefinition, defineCases, learnt, type Verdict } from "../case.js";
+import { accepts, type CaseDefinition, defineCases, learnt } from "../case.js";
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
 import { type Kit, tokenIn } from "../kit.js";
@@ -79,7 +79,7 @@ const wrongAssertions: Readonly<Record<string, WrongAssertion>> = {
   "assertion.id.number": ["a number as jti", () => claims({ jti: Math.random() })],
 };
 
-async function publicJwk(kit: Kit): Promise<JWK> {
+async function publicJwk(kit: Kit) {
   const { publicJwk: jwk } = await kit.signer(kit.need("plugin"));
   if (jwk === undefined)
     throw new NotTried(
@@ -89,13 +89,13 @@ async function publicJwk(kit: Kit): Promise<JWK> {
   return jwk;
 }
 
-async function signedWithPublicKey(kit: Kit): Promise<AssertionChanges> {
+async function signedWithPublicKey(kit: Kit) {
   const key = await importJWK(await publicJwk(kit), "RS256", { extractable: true });
   const pem = await exportSPKI(key as CryptoKey);
   return { header: { alg: "HS256" }, key: new TextEncoder().encode(pem) };
 }
 
-async function signedWith(kit: Kit, alg: string): Promise<AssertionChanges> {
+async function signedWith(kit: Kit, alg: string) {
   await publicJwk(kit);
   const { key } = await kit.signer(kit.need("plugin"));
   const { alg: _, ...jwk } = await exportJWK(key);
@@ -111,7 +111,7 @@ interface UsedAssertion {
  * Uses an assertion once in a run. Signed again, the same claims are the same assertion: RS256 has
  * no random part.
  */
-function useAssertion(kit: Kit, ageSeconds: number, secondsLeft: number): Promise<UsedAssertion> {
+function useAssertion(kit: Kit, ageSeconds: number, secondsLeft: number) {
   return kit.share(`assertion of ${ageSeconds} s, with ${secondsLeft} s left`, async () => {
     await kit.granted("A");
     let used = { iat: 0, exp: 0, jti: "" };
@@ -127,11 +127,7 @@ function useAssertion(kit: Kit, ageSeconds: number, secondsLeft: number): Promis
 }
 
 /** Sends a used jti again, in another assertion if its exp is another. */
-async function replayed(
-  kit: Kit,
-  { used, answer }: UsedAssertion,
-  earlierSeconds = 0,
-): Promise<Verdict> {
+async function replayed(kit: Kit, { used, answer }: UsedAssertion, earlierSeconds = 0) {
   tokenIn(answer, "The new assertion");
   const assertion = claims({ ...used, exp: used.exp - earlierSeconds });
   const again = await kit.requestTokenOfA("a jti that was used", { assertion });
@@ -142,7 +138,7 @@ async function replayed(
 }
 
 /** That of the case clock-drift, which costs nothing more, or a new one if it was refused. */
-async function usedAssertion(kit: Kit): Promise<UsedAssertion> {
+async function usedAssertion(kit: Kit) {
   const aged = await useAssertion(kit, 120, 150);
   return aged.answer.accessToken === undefined ? useAssertion(kit, 0, 150) : aged;
 }

@@ -2,15 +2,7 @@
  * Calls of the API in both variants: bearers, routes, paths and bodies (sections 4.3, 5, 7.2 and
  * 9).
  */
-import {
-  accepts,
-  type CaseDefinition,
-  defineCases,
-  learnt,
-  type Row,
-  type Verdict,
-  verdict,
-} from "../case.js";
+import { accepts, type CaseDefinition, defineCases, learnt, type Row, verdict } from "../case.js";
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
 import { askServed, type Kit, lifetimeOf, shownAnswer, tokenIn, type Variant } from "../kit.js";
@@ -31,7 +23,7 @@ const credential: Readonly<Record<Variant, readonly Need[]>> = {
  * The device list for a right token, the control of every call here.
  * @throws NotTried if it is refused
  */
-async function deviceList(kit: Kit, variant: Variant): Promise<Answer> {
+async function deviceList(kit: Kit, variant: Variant) {
   const note = "the device list with a right bearer";
   const answer = await kit.share(`device list ${variant}`, async () =>
     kit.call(note, variant, await kit.token(variant), { observe: "listDevices" }),
@@ -40,11 +32,7 @@ async function deviceList(kit: Kit, variant: Variant): Promise<Answer> {
 }
 
 /** Calls the device list with a bearer that must be refused, once for all cases. */
-async function badBearer(
-  kit: Kit,
-  variant: Variant,
-  kind: "missing" | "unknown" | "foreign",
-): Promise<Answer> {
+async function badBearer(kit: Kit, variant: Variant, kind: "missing" | "unknown" | "foreign") {
   await deviceList(kit, variant);
   return kit.share(`bearer ${variant} ${kind}`, async () => {
     const tokens = {
@@ -63,7 +51,7 @@ async function badBearer(
  * A token that the variant did not issue: for Variant A one of Variant B, if both are there, else a
  * made-up one.
  */
-async function unknownToken(kit: Kit, variant: Variant): Promise<string> {
+async function unknownToken(kit: Kit, variant: Variant) {
   const isBoth = variant === "A" && kit.target.serviceAccount !== undefined;
   if (!isBoth || !(await askServed(kit, "B")).isServed) return randomText();
   return (await kit.control("B")).accessToken ?? randomText();
@@ -77,7 +65,7 @@ function callRoute(
   kit: Kit,
   name: "closedRoute" | "otherScopeRoute" | "deviceRoute",
   token = () => kit.token("A"),
-): Promise<Answer> {
+) {
   const route = kit.need(name);
   if (!route.startsWith("GET ") && !kit.isNamed)
     throw new NotTried(
@@ -89,14 +77,14 @@ function callRoute(
   });
 }
 
-async function restrictedToken(kit: Kit): Promise<string> {
+async function restrictedToken(kit: Kit) {
   const note = "a right token request of the restricted plugin";
   const answer = await kit.requestTokenOfA(note, { plugin: kit.need("restrictedPlugin") });
   return tokenIn(answer, "The credential of the restricted plugin", "refused");
 }
 
 /** Calls the device list for an operator without the capability for it. */
-function callLimited(kit: Kit): Promise<Answer> {
+function callLimited(kit: Kit) {
   return kit.share("limited operator", async () => {
     requireAccepted((await control(kit)).list, "An operator with the capability was refused too");
     const launched = await kit.ask(
@@ -111,7 +99,7 @@ function callLimited(kit: Kit): Promise<Answer> {
 
 const rightRefused = "A right bearer was refused";
 
-async function callExpired(kit: Kit, variant: Variant): Promise<Answer> {
+async function callExpired(kit: Kit, variant: Variant) {
   const token = await kit.token(variant);
   requireAccepted(
     await kit.call("the device list before the token expires", variant, token),
@@ -134,11 +122,7 @@ interface Change {
 }
 
 /** Calls the device list until its answer is the one that is looked for. */
-async function look(
-  kit: Kit,
-  token: string | undefined,
-  isFound: typeof isRefusal,
-): Promise<Change> {
+async function look(kit: Kit, token: string | undefined, isFound: typeof isRefusal) {
   for (let index = 0, before = 0; ; index++) {
     const seconds = lookedAt[index] ?? 0;
     if (index > 0) await kit.wait(seconds - before);
@@ -156,7 +140,7 @@ async function look(
 function change(
   kit: Kit,
   name: "narrow" | "disable",
-): Promise<Change & { readonly later?: Answer | undefined }> {
+): Promise<Change & { readonly later?: Answer }> {
   return kit.share(name, async () => {
     const { accessToken: token } = await kit.requestTokenOfA(
       "a right token request before the change",
@@ -183,7 +167,7 @@ function change(
   });
 }
 
-async function callNarrow(kit: Kit): Promise<Answer> {
+async function callNarrow(kit: Kit) {
   const { later } = await change(kit, "narrow");
   if (later !== undefined) return later;
   throw new NotTried(
@@ -412,7 +396,7 @@ const casesOfA = bodyCases("A", {
   },
 });
 
-async function learnBearerStatus(kit: Kit, variant: Variant): Promise<Verdict> {
+async function learnBearerStatus(kit: Kit, variant: Variant) {
   const unknown = await badBearer(kit, variant, "unknown");
   const missing = await badBearer(kit, variant, "missing");
   const isForeign = variant === "A" && kit.target.secondTenantId !== undefined;
@@ -445,7 +429,7 @@ function bodyOfBearer(answer: Answer): DeploymentSettings {
   return bearerBody === undefined || isDefault ? {} : { bearerBody };
 }
 
-async function learnEnvelope(kit: Kit, variant: Variant): Promise<Verdict> {
+async function learnEnvelope(kit: Kit, variant: Variant) {
   // One variant is enough, unless the case is named.
   const isBoth = variant === "B" && credential.A.every((name) => kit.target[name] !== undefined);
   if (isBoth && !kit.isNamed && (await askServed(kit, "A")).isServed)
@@ -486,7 +470,7 @@ function shapeOf({ value }: Answer): string {
 }
 
 /** The device list at a path that the description does not show. */
-async function notServed(kit: Kit): Promise<Verdict> {
+async function notServed(kit: Kit) {
   const answer = await kit.share("unversioned path", async () => {
     await deviceList(kit, "A");
     const route = `GET /api/${kit.need("tenantId")}/devices`;

@@ -27,7 +27,7 @@ const ofTheClient = { ...byB, ...ofLogin, control: sharedSession };
 
 /** An exchange that is right but for a change. */
 function exchange(note: string, change: Fields | ((kit: Kit) => Fields)) {
-  const send = (kit: Kit, note: string): Promise<Answer> =>
+  const send = (kit: Kit, note: string) =>
     tryExchange(kit, note, typeof change === "function" ? change(kit) : change);
   return { note, send };
 }
@@ -140,7 +140,7 @@ const facts = defineCases("B", ofLogin, {
 export const clientCodeCases: readonly CaseDefinition[] = [...codeRules, ...facts];
 
 /** Exchanges the code of a new login after so many seconds. */
-async function exchangeAfter(kit: Kit, seconds: number): Promise<Answer> {
+async function exchangeAfter(kit: Kit, seconds: number) {
   const login = await logIn(kit);
   await kit.wait(seconds);
   return exchangeCode(kit, login, `the exchange of a code that is ${seconds} s old`, {});

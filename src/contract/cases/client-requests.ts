@@ -12,7 +12,7 @@ type RightFields = ReturnType<typeof accountFields>;
 
 /** A token request that is right but for a change. Cases that share it send it once. */
 function request(what: string, change: (right: RightFields) => ClientRequest) {
-  const send = (kit: Kit, note: string): Promise<Answer> =>
+  const send = (kit: Kit, note: string) =>
     kit.share(note, () => kit.requestTokenOfB(note, change(accountFields(kit))));
   return { note: `a token request ${what}`, send };
 }
@@ -79,7 +79,7 @@ function errorsOf(answers: readonly Answer[]): Verdict {
 /** Plausible lifetimes of an access token. */
 const tokenLifetimes = [300, 600, 900, 1800, 3600, 7200, 14_400, 28_800, 43_200, 86_400];
 
-async function isAcceptedAfter(kit: Kit, seconds: number): Promise<boolean> {
+async function isAcceptedAfter(kit: Kit, seconds: number) {
   const note = "a new token of the service account";
   const answer = await kit.requestTokenOfB(note, { fields: accountFields(kit) });
   const token = tokenIn(answer, "A later token request of the service account");

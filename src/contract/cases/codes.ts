@@ -16,16 +16,12 @@ import type { LaunchCode, Launched, Need, PkceInit } from "../target.js";
 import { byA, malformedErrors, observedOf, refusals } from "./judge.js";
 
 /** @throws NotTried if the host refuses */
-function launch(kit: Kit, clientId = kit.need("pagePlugin").clientId): Promise<Launched> {
+function launch(kit: Kit, clientId = kit.need("pagePlugin").clientId) {
   return kit.ask("The host refused to launch the plugin", () => kit.need("launch")(clientId));
 }
 
 /** Posts plugin:pkce-init. @throws NotTried if the host refuses it */
-async function authorise(
-  kit: Kit,
-  launched: Launched,
-  init: Partial<PkceInit> = {},
-): Promise<LaunchCode> {
+async function authorise(kit: Kit, launched: Launched, init: Partial<PkceInit> = {}) {
   for (const name of ["opaque_code", "state"]) kit.keepSecret(launched.parameters[name]);
   const sent = await kit.ask("The host refused to authorise a launch", () =>
     launched.initialise({ codeChallenge: randomText(), ...init }),
@@ -35,7 +31,7 @@ async function authorise(
 }
 
 /** The same, where the host should refuse. */
-function initialise(...given: Parameters<typeof authorise>): Promise<LaunchCode | undefined> {
+function initialise(...given: Parameters<typeof authorise>) {
   return authorise(...given).catch(() => undefined);
 }
 
@@ -55,7 +51,7 @@ export async function codeOf(
   return { code: sent.code, verifier, sent };
 }
 
-async function newCode(kit: Kit, clientId?: string, verifier?: string): Promise<Code> {
+async function newCode(kit: Kit, clientId?: string, verifier?: string) {
   return codeOf(kit, await launch(kit, clientId), verifier);
 }
 
@@ -152,7 +148,7 @@ const launchCases = refusals<Control, LaunchCode | undefined>(
  */
 const ages = { young: 110, old: 130 };
 
-function agedCodes(kit: Kit): Promise<{ readonly young: Answer; readonly old: Answer }> {
+function agedCodes(kit: Kit) {
   return kit.share("aged codes", async () => {
     const launches = [await launch(kit), await launch(kit)] as const;
     const codes = [await codeOf(kit, launches[0]), await codeOf(kit, launches[1])] as const;
@@ -172,12 +168,12 @@ const agedCosts = { codes: 3, seconds: ages.old };
  * An exchange with the verifier of another launch, and then one of the same code with the right
  * verifier.
  */
-function wrongVerifier(kit: Kit): Promise<readonly [wrong: Answer, right: Answer]> {
+function wrongVerifier(kit: Kit) {
   return kit.share("wrong verifier", async () => {
     const code = await newCode(kit);
     const other = { ...code, verifier: randomText() };
     const answer = await exchange(kit, "a code with the verifier of another launch", other);
-    return [answer, await exchange(kit, "the same code with the right verifier", code)];
+    return { answer, right: await exchange(kit, "the same code with the right verifier", code) };
   });
 }
 
@@ -217,7 +213,7 @@ const exchangeCases = refusals<Control, Answer>(
     },
     "code.unspent.failed": {
       note: "a code after an exchange that failed, even with the right verifier",
-      send: async (kit) => (await wrongVerifier(kit))[1],
+      send: async (kit) => (await wrongVerifier(kit)).right,
     },
     "code.lifetime": {
       note: "a code 130 s old",
@@ -226,7 +222,7 @@ const exchangeCases = refusals<Control, Answer>(
     },
     "code.verifier": {
       note: "a code with the verifier of another launch",
-      send: async (kit) => (await wrongVerifier(kit))[0],
+      send: async (kit) => (await wrongVerifier(kit)).answer,
     },
     "code.verifier.missing": {
       note: "a code without a verifier",
@@ -312,7 +308,7 @@ const shownCases = defineCases(
 const notShown = "A refusal or a success: the description can be read either way.";
 
 /** A right exchange after another attempt. */
-async function isSpent(kit: Kit, code: Code): Promise<{ isSpent: boolean; observed: string }> {
+async function isSpent(kit: Kit, code: Code) {
   const answer = await exchange(kit, "a right exchange after another attempt", code);
   const isSpent = answer.accessToken === undefined;
   return { isSpent, observed: `The code was ${isSpent ? "" : "not "}spent. ${observedOf(answer)}` };

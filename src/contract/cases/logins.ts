@@ -68,7 +68,7 @@ function isAt(url: string, other: string): boolean {
 }
 
 /** Opens the page as a browser does, without logging in. */
-async function visit(kit: Kit, note: string, changes: Fields = {}, more = ""): Promise<Shown> {
+async function visit(kit: Kit, note: string, changes: Fields = {}, more = "") {
   const url = (await authorizationUrl(kit, randomText(), changes)).href + more;
   const headers = { accept: "text/html" };
   const answer = await kit.send({ note, method: "GET", url, headers });
@@ -76,7 +76,7 @@ async function visit(kit: Kit, note: string, changes: Fields = {}, more = ""): P
 }
 
 /** A right request, which must show a login page if a refusal is to prove anything. */
-async function control(kit: Kit): Promise<Shown> {
+async function control(kit: Kit) {
   const shown = await kit.share("authorization", () => visit(kit, "a right authorization request"));
   if (!shown.isRefused) return shown;
   throw new NotTried(
@@ -90,7 +90,7 @@ async function control(kit: Kit): Promise<Shown> {
  * refused too.
  */
 function request(what: string, change: Fields | ((kit: Kit) => Fields), more?: string) {
-  const send = async (kit: Kit, note: string, right: Shown): Promise<Shown> => {
+  const send = async (kit: Kit, note: string, right: Shown) => {
     const shown = await visit(kit, note, typeof change === "function" ? change(kit) : change, more);
     const isElsewhere = shown.likeness !== right.likeness && !shown.isCallback && !shown.isFault;
     return { ...shown, isRefused: shown.isRefused || isElsewhere };

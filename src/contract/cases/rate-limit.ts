@@ -16,7 +16,7 @@ import { type Answer, retryAfterMs } from "../exchange.js";
 import { formType, type Kit } from "../kit.js";
 
 /** Takes a slot, needs no credential, and may be answered 429. */
-function ask(kit: Kit, tenantId?: string): Promise<Answer> {
+function ask(kit: Kit, tenantId?: string) {
   return kit.send({
     note: "a request that takes a slot of the rate limit",
     url: kit.tokenUrlOfA(tenantId),
@@ -35,7 +35,7 @@ interface Burst {
   readonly refused?: Answer;
 }
 
-async function askUntilRefused(kit: Kit, most: number): Promise<Burst> {
+async function askUntilRefused(kit: Kit, most: number) {
   let startedAt = 0;
   for (let admitted = 0; admitted < most; admitted++) {
     const answer = await ask(kit);
@@ -55,7 +55,7 @@ const mostOfKnownLimit = 100;
 async function judgeLimit(
   kit: Kit,
   judge: (requests: number, windowSeconds: number) => Promise<Verdict>,
-): Promise<Verdict> {
+) {
   const { requests, windowSeconds } = kit.need("rateLimit");
   if (requests > mostOfKnownLimit)
     throw new NotTried(`It is tried with a limit of at most ${mostOfKnownLimit} requests.`);
@@ -114,7 +114,7 @@ async function measure(kit: Kit, most: number): Promise<RateLimit | undefined> {
  * Earlier requests may occupy slots for an unknown time, so the numbers count once they were the
  * same twice.
  */
-async function learnLimit(kit: Kit): Promise<Verdict> {
+async function learnLimit(kit: Kit) {
   const most = Math.min(mostRequests, kit.exchanges.left);
   const sentBefore = kit.exchanges.all.length;
   let latest: RateLimit | undefined;

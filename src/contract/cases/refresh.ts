@@ -23,9 +23,7 @@ const ofLogin = { needs: ["apiClient", "login"], costs: refreshCosts } as const;
  * The refresh token of a new login is used twice, and then the newer tokens are.
  * @throws NotTried
  */
-function reuseRefreshToken(
-  kit: Kit,
-): Promise<{ readonly again: Answer; readonly newest: Answer; readonly call: Answer }> {
+function reuseRefreshToken(kit: Kit) {
   return kit.share("reused refresh token", async () => {
     const { path, isRotated } = await firstRefresh(kit);
     if (!isRotated) throw new NotTried("Refresh tokens are not rotated, so none is spent.");
@@ -166,7 +164,7 @@ const day = 86_400;
  * Refreshes a new login every so many days, until a refresh is refused or so many days are over.
  */
 function refreshFor(everyDays: number, forDays: number) {
-  return async (kit: Kit, note: string, { path }: { readonly path: string }): Promise<Answer> => {
+  return async (kit: Kit, note: string, { path }: { readonly path: string }) => {
     const session = await newSession(kit);
     for (let days = everyDays; ; days += everyDays) {
       await kit.wait(everyDays * day);

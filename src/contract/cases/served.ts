@@ -2,18 +2,10 @@
  * Which variants are served, and whether a right request gets the token response of the
  * description.
  */
-import {
-  breaks,
-  type CaseDefinition,
-  defineCases,
-  holds,
-  learnt,
-  type Row,
-  type Verdict,
-} from "../case.js";
+import { breaks, type CaseDefinition, defineCases, holds, learnt, type Row } from "../case.js";
 import { askServed, type Kit, shownAnswer } from "../kit.js";
 
-async function served(kit: Kit, variant: "A" | "B"): Promise<Verdict> {
+async function served(kit: Kit, variant: "A" | "B") {
   const { isServed, observed } = await askServed(kit, variant);
   const how = isServed ? "served" : "not served, as far as its token endpoint shows";
   return learnt(`Variant ${variant} is ${how} (${observed}).`, {

@@ -76,7 +76,7 @@ function madeUpSignature(): string {
 }
 
 /** What the cases about every failure look at. One that is not refused breaks a case of its own. */
-async function sharedRefusals(kit: Kit): Promise<readonly Answer[]> {
+async function sharedRefusals(kit: Kit) {
   const answers: Answer[] = [];
   for (const one of [unregisteredPlugin, refreshToken, wrongKey]) answers.push(await one.send(kit));
   const refused = answers.filter(({ accessToken }) => accessToken === undefined);

@@ -268,7 +268,7 @@ function responsesOf(
 const usualHeader =
   /^(?:accept-|access-control-|age$|allow$|alt-svc$|cache-|cdn-|cf-|connection$|content-|cross-origin-|date$|etag$|expect-ct$|expires$|keep-alive$|last-modified$|link$|location$|nel$|origin-agent|permissions-policy|pragma$|proxy-|referrer-policy$|report|retry-after$|server|set-cookie|strict-transport|timing-allow|trailer$|transfer-|upgrade$|vary$|via$|warning$|www-authenticate$|x-(?:cache|content-type|dns|download|frame|permitted|powered|xss)|$)/;
 
-function headersOf(answers: readonly Observation[]): { readonly headers?: object } {
+function headersOf(answers: readonly Observation[]) {
   const names = new Set(
     answers.flatMap(({ headers }) => headers).map((name) => name.toLowerCase()),
   );
@@ -281,10 +281,7 @@ function headersOf(answers: readonly Observation[]): { readonly headers?: object
 }
 
 /** The bodies by media type: of a success the named schema, of an error what was observed. */
-function contentOf(
-  answers: readonly Observation[],
-  name: string | undefined,
-): { readonly content?: object } {
+function contentOf(answers: readonly Observation[], name: string | undefined) {
   const types = new Set(answers.flatMap(({ contentType }) => contentType ?? []));
   const shown = [...types].filter((type) => /^[\w.+-]{1,60}\/[\w.+-]{1,60}$/.test(type)).sort();
   const content = shown.map((type) => {
