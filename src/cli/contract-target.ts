@@ -15,19 +15,9 @@ import {
   readSecretFile,
 } from "./credentials.js";
 import type { Context } from "./run.js";
-import { namesOf, type SettingName, type Settings } from "./settings.js";
+import { namesOf, type Settings } from "./settings.js";
 
 type Lent = { -readonly [Name in keyof ContractTarget]?: unknown };
-
-/** The setting that gives a member of the target. */
-const settingOf: Readonly<Partial<Record<keyof ContractTarget, SettingName>>> = {
-  baseUrl: "baseUrl",
-  tenantId: "tenant",
-  plugin: "aClientId",
-  serviceAccount: "bClientId",
-  apiClient: "bLoginClientId",
-  refreshPath: "refreshPath",
-};
 
 /**
  * Reads everything but the person.
@@ -38,17 +28,14 @@ export async function readTarget(
   file: string | undefined,
 ): Promise<ContractTarget> {
   const lent: Lent = file === undefined ? {} : await readTargetFile(file, settings.signal);
-  for (const [name, value] of Object.entries(await fromSettings(settings)) as [
-    keyof Lent,
-    unknown,
-  ][]) {
+  const given = Object.entries(await fromSettings(settings)) as [keyof Lent, unknown][];
+  for (const [name, value] of given) {
     if (value === undefined || value === lent[name]) continue;
     // To prefer one would send a credential of one deployment to another by accident.
     if (lent[name] !== undefined)
       throw invalidFlag(
         "--target",
-        `names a file with ${name}, which ${namesOf(settingOf[name] as SettingName)} sets too. ` +
-          "Remove one.",
+        `names a file with ${name}, which a flag or its variable sets too. Remove one.`,
       );
     lent[name] = value;
   }

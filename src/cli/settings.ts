@@ -284,8 +284,10 @@ export function shellWord(text: string): string {
 }
 
 /** Returns lines with which a POSIX shell sets the variables. */
-export function exportLines(variables: Readonly<Record<string, string>>): string[] {
-  return Object.entries(variables).map(([name, value]) => `export ${name}=${shellWord(value)}`);
+export function exportLines(variables: Readonly<Record<string, string | undefined>>): string[] {
+  return Object.entries(variables).flatMap(([name, value]) =>
+    value === undefined ? [] : `export ${name}=${shellWord(value)}`,
+  );
 }
 
 /** Says how to configure a credential for the variant or, if it is unknown, for either variant. */

@@ -7,7 +7,14 @@ import {
   movementLines,
   onlyMoved,
 } from "./reports/baseline.js";
-import { type ContractOptions, contractCases, optionNames, prepareRun } from "./run.js";
+import {
+  type ContractOptions,
+  checkAccess,
+  contractCases,
+  optionNames,
+  prepareRun,
+  runCase,
+} from "./run.js";
 import type { ContractTarget } from "./target.js";
 
 type Define = (title: string, body: () => Promise<void>) => unknown;
@@ -50,14 +57,13 @@ export async function describeContract(
   requireOptions("a contract run", options, { ...optionNames, baseline: true });
   const { describe, test } = runner;
   const { baseline, ...ofRun } = options;
-  const { cases, importKeys, checkAccess, run } = prepareRun(target, ofRun);
-  await importKeys();
-  const refusal = await checkAccess().catch((error: unknown) => {
+  const { cases, kit } = await prepareRun(target, ofRun);
+  const refusal = await checkAccess(kit, cases).catch((error: unknown) => {
     if (error instanceof NotTried) return error;
     throw error;
   });
   const results: ContractResult[] = [];
-  for (const definition of cases) results.push(await run(definition));
+  for (const definition of cases) results.push(await runCase(definition, kit, ofRun));
   const moved = onlyMoved(baseline && compareChosen(baseline, results, cases, contractCases));
   describe(`the contract of ${target.baseUrl}`, () => {
     test("the deployment answers, and accepts the credentials that were lent", async () => {

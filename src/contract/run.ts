@@ -70,45 +70,30 @@ export async function* runContract(
   target: ContractTarget,
   options: ContractOptions = {},
 ): AsyncGenerator<ContractResult, void> {
-  const { cases, run, importKeys } = prepareRun(target, options);
-  await importKeys();
+  const { cases, kit } = await prepareRun(target, options);
   for (const one of cases) {
     options.signal?.throwIfAborted();
-    yield await run(one);
+    yield await runCase(one, kit, options);
   }
 }
 
-export interface PreparedRun {
-  readonly cases: readonly CaseDefinition[];
-  /**
-   * A key that cannot be used is an error of the caller, so it is found before anything is sent.
-   * @throws ContractError
-   */
-  readonly importKeys: () => Promise<void>;
-  /**
-   * Makes sure that a run can show something.
-   * @throws NotTried if nothing answers, or a credential is refused
-   */
-  readonly checkAccess: () => Promise<void>;
-  /**
-   * Tries one of them. The cases of a run share their tokens, so they are tried one after the
-   * other.
-   */
-  readonly run: (definition: CaseDefinition) => Promise<ContractResult>;
-}
-
-/** Checks everything that the caller gives, except that keys can be used. @throws ContractError */
-export function prepareRun(target: ContractTarget, options: ContractOptions): PreparedRun {
+/**
+ * Checks everything that the caller gives. A key that cannot be used is an error of the caller, so
+ * it is found before anything is sent.
+ *
+ * @throws ContractError
+ */
+export async function prepareRun(
+  target: ContractTarget,
+  options: ContractOptions,
+): Promise<{ readonly cases: readonly CaseDefinition[]; readonly kit: Kit }> {
   requireOptions("a contract run", options, optionNames);
   const checked = parseTarget(target);
   const cases = chooseCases(options);
   const kit = new Kit(checked, exchangeOptions(checked, options), options.only !== undefined);
-  return {
-    cases,
-    importKeys: () => importKeys(kit),
-    checkAccess: () => checkAccess(kit, cases),
-    run: (definition) => runCase(definition, kit, options),
-  };
+  for (const [name, value] of Object.entries(checked))
+    if (typeof value === "object" && "privateKey" in value) await kit.signer(value, name);
+  return { cases, kit };
 }
 
 export const optionNames: NamesOf<ContractOptions> = {
@@ -126,8 +111,13 @@ export const optionNames: NamesOf<ContractOptions> = {
   allowInsecureHttp: true,
 };
 
-/** Of two variants one need not be served; all that is lent for one that is must be accepted. */
-async function checkAccess(kit: Kit, cases: readonly CaseDefinition[]) {
+/**
+ * Makes sure that a run can show something. Of two variants one need not be served; all that is
+ * lent for one that is must be accepted.
+ *
+ * @throws NotTried if nothing answers, or a credential is refused
+ */
+export async function checkAccess(kit: Kit, cases: readonly CaseDefinition[]): Promise<void> {
   const { tenantId, plugin, pagePlugin, serviceAccount, apiClient } = kit.target;
   const tried = { A: tenantId !== undefined, B: true };
   const lent = {
@@ -185,7 +175,8 @@ export function chooseCases(
   );
 }
 
-async function runCase(definition: CaseDefinition, kit: Kit, options: ContractOptions) {
+/** Tries one. The cases of a run share their tokens, so they are tried one after the other. */
+export async function runCase(definition: CaseDefinition, kit: Kit, options: ContractOptions): Promise<ContractResult> {
   const { needs: _, costs: __, safe: ___, extra: ____, run, ...about } = definition;
   kit.begin();
   const verdict = await tryCase(definition, kit, options).catch((error: unknown): Verdict => {
@@ -226,11 +217,6 @@ async function tryCase(definition: CaseDefinition, kit: Kit, options: ContractOp
   if (definition.unknown !== "current-variant") await kit.requireServed(variant);
   kit.begin();
   return definition.run(kit);
-}
-
-async function importKeys(kit: Kit) {
-  for (const [name, value] of Object.entries(kit.target))
-    if (typeof value === "object" && "privateKey" in value) await kit.signer(value, name);
 }
 
 function exchangeOptions(

@@ -126,14 +126,12 @@ const plugin = z.strictObject({
   ]),
   keyId: text.optional(),
 });
-const hook = z
-  .custom<never>((value) => typeof value === "function", "must be a function")
-  .optional();
+const hook = z.custom<never>((value) => typeof value === "function", "must be a function");
+const outside = "must not lead out of the base URL";
 const route = z
   .string()
   .regex(/^[A-Z]+ \/[^\s{}]*$/, 'must be a method and a path, such as "GET /v1/devices"')
-  .refine((text) => staysBelow(text.slice(text.indexOf("/"))), "must not lead out of the base URL")
-  .optional();
+  .refine((text) => staysBelow(text.slice(text.indexOf("/"))), outside);
 
 /**
  * Whether a path has no dot segments, which URL parsers fold even if they are percent-encoded, and
@@ -170,37 +168,37 @@ const schema = z.strictObject({
     const { username, password } = new URL(url);
     return `${username}${password}` === "" && !/[?#]/.test(url);
   }, "must have no credentials, query or fragment"),
-  tenantId: tenantId.optional(),
-  plugin: plugin.optional(),
-  secondKey: plugin.omit({ clientId: true }).optional(),
-  disabledPlugin: plugin.optional(),
-  restrictedPlugin: plugin.optional(),
-  pagePlugin: plugin.optional(),
-  otherPagePlugin: plugin.optional(),
+  tenantId: tenantId,
+  plugin: plugin,
+  secondKey: plugin.omit({ clientId: true }),
+  disabledPlugin: plugin,
+  restrictedPlugin: plugin,
+  pagePlugin: plugin,
+  otherPagePlugin: plugin,
   launch: hook,
   limitedLaunch: hook,
-  secondTenantId: tenantId.optional(),
-  secondTenantPlugin: plugin.optional(),
+  secondTenantId: tenantId,
+  secondTenantPlugin: plugin,
   closedRoute: route,
   otherScopeRoute: route,
   deviceRoute: route,
   narrow: hook,
   disable: hook,
-  serviceAccount: z.strictObject(client).optional(),
-  apiClient: apiClient.optional(),
-  otherApiClient: apiClient.optional(),
+  serviceAccount: z.strictObject(client),
+  apiClient: apiClient,
+  otherApiClient: apiClient,
   login: hook,
   denyLogin: hook,
   refreshPath: z
     .string()
     .startsWith("/")
-    .refine(staysBelow, "must not lead out of the base URL")
-    .optional(),
-  envelopes: z.array(text).optional(),
+    .refine(staysBelow, outside),
+  envelopes: z.array(text),
   rateLimit: z
-    .strictObject({ requests: z.int().min(1), windowSeconds: z.number().positive() })
-    .optional(),
-});
+    .strictObject({ requests: z.int().min(1), windowSeconds: z.number().positive() }),
+})
+  .partial()
+  .required({ baseUrl: true });
 
 /**
  * Returns the target with its base URL without a trailing slash, and with whole URLs of

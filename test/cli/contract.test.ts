@@ -70,8 +70,8 @@ describe("bivariant contract", () => {
       BIVARIANT_BASE_URL: deployment.env.BIVARIANT_BASE_URL,
     });
     expect(code).toBe(0);
-    expect(stdout).toContain("Not tried, because they need:\n   2  the id of a tenant\n");
-    expect(stdout).toContain("\n   1  a service account with its client secret\n");
+    expect(stdout).toContain("   1  It needs the id of a tenant.\n");
+    expect(stdout).toContain("   1  It needs a service account with its client secret.\n");
   });
 
   it("takes the address as an argument, which wins over its variable", async () => {
@@ -230,7 +230,7 @@ describe("a deployment", () => {
       "Check the address, the network and the proxy.";
     expect(stderr).toBe(`error no_answer: ${says}\n`);
     expect(stdout).toMatch(/^\nNot tried:\n +\d+ {2}http:\S+ does not answer/);
-    expect(stdout).toContain("Not tried, because they need:");
+    expect(stdout).toMatch(/^ +\d+ {2}It needs /m);
   });
 
   test.each([
@@ -360,7 +360,7 @@ describe("before anything is sent, it refuses", () => {
     ],
     [
       "--target FILE",
-      "names a file with serviceAccount, which --b-client-id or BIVARIANT_B_CLIENT_ID sets too",
+      "names a file with serviceAccount, which a flag or its variable sets too",
       { serviceAccount: { clientId: "other", clientSecret: "another secret" } },
     ],
   ])("%s: %s", async (args, says, target) => {

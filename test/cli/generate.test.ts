@@ -324,14 +324,18 @@ describe("bivariant diff", () => {
   });
 
   it.each([
+    ["without documents", [], "pass two documents or folders, or --variants"],
     [
-      "without documents",
-      [],
-      "<old> and <new> are missing: pass two documents or folders, or --variants.",
+      "with --variant-a alone",
+      ["--variant-a", old],
+      "pass two documents or folders, or --variants",
     ],
-    ["with --variant-a alone", ["--variant-a", old], "--variants is missing"],
     ["with one document", [old], "<new> is missing: pass the later state too"],
-    ["with documents and --variants", [old, old, "--variants"], "--variants excludes"],
+    [
+      "with documents and --variants",
+      [old, old, "--variants"],
+      "<old> and <new> exclude --variants",
+    ],
     ["with --variants and a level", ["--variants", "--fail-on", "never"], "--fail-on"],
     ["with an unknown level", [old, old, "--fail-on", "x"], "breaking, additive, neutral, never"],
     ["with an unknown operation", ["--variants", "x"], "requestToken, listDevices"],

@@ -58,18 +58,13 @@ export function define(command: Command, context: Context): void {
       // All arguments are checked before a token is requested.
       const api: AnyApi = flags.api === undefined ? { operations } : await loadApi(flags.api);
       const { A, B } = api.operations;
-      checkOperationId(operationId, { ...A, ...B }, "Neither variant has an");
+      checkOperationId(operationId, { ...A, ...B });
       const headers = readHeaders(header);
       const body = await readBody(data, dataFile, signal);
       const values = readParameters(param);
       const settings = await readSettings(command, context);
       const { service, secrets } = await openService(settings, context, api as never, (variant) =>
-        checkOperationId(
-          operationId,
-          api.operations[variant] ?? {},
-          `Variant ${variant} has no`,
-          variant,
-        ),
+        checkOperationId(operationId, api.operations[variant], variant),
       );
       const template = api.operations[service.variant]?.[operationId]?.path ?? "";
       const params: Record<"path" | "query", object> = { path: {}, query: {} };
@@ -85,11 +80,9 @@ export function define(command: Command, context: Context): void {
       const call = service.call.bind(service as never) as unknown as AnyCall;
       const outcome = await output.during(`waiting for ${operationId}`, () =>
         call(operationId, {
-          params,
-          headers,
-          signal,
-          ...(body === undefined ? {} : { body }),
-          ...(envelope === undefined ? {} : { envelope }),
+          ...{ params, headers, signal },
+          ...(body !== undefined && { body }),
+          ...(envelope !== undefined && { envelope }),
         }),
       );
       if (outcome.ok) return printData(output, outcome.data, outcome.response);
@@ -159,29 +152,27 @@ async function loadApi(given: string) {
   throw invalidFlag("--api", `names a module that bivariant generate did not write: ${file}`);
 }
 
-/** @throws ConfigurationError `operation_unknown` */
-function checkOperationId(
-  operationId: string,
-  table: OperationTable,
-  hasNo: string,
-  asked?: Variant,
-): void {
-  const known = Object.entries(table);
+/**
+ * Without a variant the id is looked for in both tables, so with one the other variant has it.
+ * @throws ConfigurationError `operation_unknown`
+ */
+function checkOperationId(operationId: string, table: OperationTable = {}, asked?: Variant): void {
   // These operations answer with a token, which only `bivariant token` may print.
-  const isTokenRequest = ([, { path }]: (typeof known)[number]) => tokenPaths.includes(path);
-  const callable = known.filter((one) => !isTokenRequest(one)).map(([id]) => id);
+  const [forTokens, callable] = [true, false].map((isForToken) =>
+    Object.keys(table).filter((id) => tokenPaths.includes(table[id]?.path ?? "") === isForToken),
+  ) as [string[], string[]];
   if (callable.includes(operationId)) return;
-  // Without a variant the id was looked for in both, so with one the other variant has it.
-  const other = asked && (asked === "A" ? "B" : "A");
-  const elsewhere = other
-    ? ` Variant ${other} has it: pass --variant ${other} if the service runs both. ` +
-      `Variant ${asked} has: `
-    : " Use one of: ";
+  const other = asked === "A" ? "B" : "A";
+  const unknown =
+    asked === undefined
+      ? "Neither variant has an operation with this id. Use one of: "
+      : `Variant ${asked} has no operation with this id. Variant ${other} has it: ` +
+        `pass --variant ${other} if the service runs both. Variant ${asked} has: `;
   throw new ConfigurationError(
     "operation_unknown",
-    known.some(([id]) => id === operationId)
+    forTokens.includes(operationId)
       ? `${operationId} cannot be called, because its answer is a token. Use bivariant token.`
-      : `${hasNo} operation with this id.${elsewhere}${callable.join(", ")}.`,
+      : `${unknown}${callable.join(", ")}.`,
     { option: "operationId" },
   );
 }
@@ -253,14 +244,18 @@ async function readBody(
  */
 async function printData(output: Output, data: unknown, { headers }: Response) {
   if (data instanceof Blob) {
-    const problem =
-      `cannot show the answer, ${data.size} bytes of ` + `${data.type || "no media type"}.`;
+    const what = `the answer, ${data.size} bytes of ${data.type || "no media type"}`;
     if (output.json)
-      throw invalidFlag("--json", `${problem} Leave it out, and redirect the output: > <file>`);
-    if (output.isTerminal) {
-      const message = `A terminal ${problem} Redirect the output: > <file>`;
-      throw new ConfigurationError("option_invalid", message, { option: "stdout" });
-    }
+      throw invalidFlag(
+        "--json",
+        `cannot show ${what}. Leave it out. Redirect the output: > <file>`,
+      );
+    if (output.isTerminal)
+      throw new ConfigurationError(
+        "option_invalid",
+        `A terminal cannot show ${what}. Redirect the output: > <file>`,
+        { option: "stdout" },
+      );
     return output.raw(new Uint8Array(await data.arrayBuffer()));
   }
   if (isStream(data)) {

@@ -4,7 +4,6 @@
  */
 import type { Command } from "commander";
 import {
-  type ComparedResult,
   ContractError,
   type ContractResult,
   type ContractTarget,
@@ -198,7 +197,7 @@ async function tryContract(settings: Settings, flags: Flags, context: Context) {
   else
     output.lines(
       "",
-      ...notTriedLines(results, target, output.paint),
+      ...notTriedLines(results, output.paint),
       ...movedLines(moved, baseline, output.paint),
       ...(flags.learn === undefined ? [] : learnFrom(results).conflicts),
       ...reports.map(({ path }) => `Written: ${path}`),
@@ -207,8 +206,6 @@ async function tryContract(settings: Settings, flags: Flags, context: Context) {
   if (interrupted && !output.json) output.note("Interrupted.");
   finish(interrupted ? signal.reason : code);
 }
-
-const keyOf = ({ id, variant }: Pick<ComparedResult, "id" | "variant">) => `${variant} ${id}`;
 
 /** Runs the cases and prints them. On Ctrl-C it resolves with what was found until then. */
 async function collectResults(
@@ -268,38 +265,19 @@ function resultLines(one: ContractResult, paint: Paint): string[] {
   return [line, ...facts.map(([name, value]) => `        ${name.padEnd(8)}  ${value}`)];
 }
 
-/**
- * Cases that need several things are counted for each of them. All ids are in the other reports.
- */
-function notTriedLines(
-  results: readonly ContractResult[],
-  target: ContractTarget,
-  paint: Paint,
-): string[] {
-  const lacking = results.filter(({ reason }) => reason === "needs").map(keyOf);
-  const needs = contractCases.flatMap((one) =>
-    lacking.includes(keyOf(one)) ? one.needs.filter((name) => target[name] === undefined) : [],
-  );
-  const counted = [...new Set(needs)].map(
-    (need) => [needs.filter((one) => one === need).length, need] as const,
-  );
-  const others = groupNotTried(results.filter(({ reason }) => reason !== "needs"));
-  const line = (count: number, text: string) => `${String(count).padStart(4)}  ${text}`;
-  return [
-    ...(others.length === 0 ? [] : ["Not tried:"]),
-    ...others.flatMap(({ says, cases }) => [
-      line(
-        cases.length,
-        `${printableText(says)}${cases[0]?.reason === "unnamed" ? " (--only)" : ""}`,
-      ),
-      `      ${cases.map(({ id }) => paint("dim", id)).join(" ")}`,
-    ]),
-    ...(counted.length === 0 ? [] : ["Not tried, because they need:"]),
-    ...counted
-      .sort(([left], [right]) => right - left)
-      .map(([count, need]) => line(count, needed[need])),
-    "",
-  ];
+/** The ids of cases that need something are in the other reports. */
+function notTriedLines(results: readonly ContractResult[], paint: Paint): string[] {
+  const groups = groupNotTried(results);
+  if (groups.length === 0) return [];
+  const lines = groups.flatMap(({ says, cases }) => {
+    const { reason } = cases[0] ?? {};
+    const hint = reason === "unnamed" ? " (--only)" : "";
+    const line = `${String(cases.length).padStart(4)}  ${printableText(says)}${hint}`;
+    return reason === "needs"
+      ? [line]
+      : [line, `      ${cases.map(({ id }) => paint("dim", id)).join(" ")}`];
+  });
+  return ["Not tried:", ...lines, ""];
 }
 
 function movedLines(moved: readonly Movement[] | undefined, baseline = "", paint: Paint): string[] {

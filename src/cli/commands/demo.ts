@@ -116,19 +116,17 @@ async function useDeployment(emulator: Emulator, baseUrl: string, signal: AbortS
 }
 
 function demoLines(row: Row, error: unknown, paint: Paint): string[] {
-  const { name, asked, variant, evidence, devices, data, tokenLifetimeSeconds, isLifetimeAssumed } =
-    row;
-  const assumed = isLifetimeAssumed ? " (assumed: the answer shows no lifetime)" : "";
-  const ending =
-    variant === null ? "" : "; the detection ends with the first variant that is found";
+  const { name, asked, variant, evidence, devices, data, tokenLifetimeSeconds } = row;
+  const verdict =
+    variant === null ? paint("yellow", "no variant") : paint("green", `Variant ${variant}`);
   const lines = [
     paint("bold", `A deployment that serves ${name}`),
-    `  asked     ${asked.map((one) => `Variant ${one}`).join(", then ")}${ending}`,
+    `  asked     ${asked.map((one) => `Variant ${one}`).join(", then ")}`,
     "  evidence",
     ...evidenceLines(evidence, paint).map((line) => `  ${line}`),
-    "  verdict   " +
-      `${variant === null ? paint("yellow", "no variant") : paint("green", `Variant ${variant}`)}`,
+    `  verdict   ${verdict}`,
   ];
+  const assumed = row.isLifetimeAssumed ? " (assumed: the answer shows no lifetime)" : "";
   if (variant !== null)
     lines.push(
       `  token     valid for ${tokenLifetimeSeconds} s${assumed}`,

@@ -47,39 +47,28 @@ export function define(command: Command, { output, signal, finish }: Context): v
     .action(async (old: string | undefined, revised: string | undefined, flags: Flags) => {
       const { variants, variantA, variantB, failOn, markdown } = flags;
       const { diffDocuments, diffVariants } = await import("../../generate/index.js");
-      if (variants !== undefined && old === undefined) {
+      if (old === undefined && variants !== undefined) {
         const id = variants === true ? undefined : variants;
-        const documents = { A: variantA, B: variantB };
         const found = await output.during("comparing", () =>
-          diffVariants(documents, id, { signal }),
+          diffVariants({ A: variantA, B: variantB }, id, { signal }),
         );
         if (output.json) output.value(found);
         else if (markdown) output.lines(bounded(found.flatMap(variantTable)));
         else output.lines(...found.flatMap(variantLines));
         return;
       }
-      const documents = variantA ?? variantB;
-      if (old === undefined)
-        throw documents === undefined
+      const ofVariants = variants ?? variantA ?? variantB;
+      if (old === undefined || revised === undefined || ofVariants !== undefined)
+        throw old !== undefined && ofVariants === undefined
           ? invalidFlag(
-              "<old>",
-              "and <new> are missing: pass two documents or folders, or --variants.",
+              "<new>",
+              "is missing: pass the later state too, as in bivariant diff <old> <new>.",
             )
           : invalidFlag(
-              "--variants",
-              "is missing. Without it --variant-a and --variant-b have no effect.",
+              "<old>",
+              "and <new> exclude --variants: pass two documents or folders, or --variants, with " +
+                "--variant-a and --variant-b for documents of your own.",
             );
-      if ((variants ?? documents) !== undefined)
-        throw invalidFlag(
-          "--variants",
-          "excludes <old> and <new>: pass two documents or folders, or --variants, --variant-a " +
-            "and --variant-b.",
-        );
-      if (revised === undefined)
-        throw invalidFlag(
-          "<new>",
-          "is missing: pass the later state too, as in bivariant diff <old> <new>.",
-        );
       const diff = await output.during("comparing", () => diffDocuments(old, revised, { signal }));
       if (output.json) output.value(diff);
       else if (markdown) output.lines(bounded(changeTable(diff)));
@@ -143,15 +132,12 @@ function changeTable(diff: DocumentDiff): string[] {
 }
 
 function variantLines({ operationId, differences }: OperationDifference): string[] {
-  const sides = differences.map(({ part, A = "not described", B = "not described" }) => ({
-    part,
-    A,
-    B,
-  }));
-  return [
-    operationId,
-    ...sides.flatMap(({ part, A, B }) => [`  ${part}`, `    A  ${A}`, `    B  ${B}`]),
-  ];
+  const sides = differences.flatMap(({ part, A = "not described", B = "not described" }) => [
+    `  ${part}`,
+    `    A  ${A}`,
+    `    B  ${B}`,
+  ]);
+  return [operationId, ...sides];
 }
 
 function variantTable({ operationId, differences }: OperationDifference): string[] {

@@ -98,10 +98,9 @@ export function define(command: Command, { output, signal }: Context): void {
         throw invalidFlag("--watch", "needs the file to watch: pass --seed-file too.");
       const api = await documentedApi(flags, signal);
       const { readSettingsFile } = await import("../settings-file.js");
-      const settings =
-        flags.settings === undefined
-          ? {}
-          : await readSettingsFile(flags.settings, signal, createEmulator);
+      const settings: EmulatorOptions = flags.settings
+        ? await readSettingsFile(flags.settings, signal, createEmulator)
+        : {};
       const seed = seedFile === undefined ? defaultSeed(flags, api) : undefined;
       const off = Object.fromEntries((flags.withoutRule ?? []).map((rule) => [rule, false]));
       const readOptions = async () => {
@@ -184,13 +183,7 @@ function defaultSeed(flags: EmulateFlags, api: DocumentedApi | undefined): Emula
   const { tenant: tenantId, aClientId, bClientId, pageUrl, randomSeed } = flags;
   const documented = Object.values(api?.operations.A ?? {}).flatMap(({ scope }) => scope ?? []);
   const { scope: scopes = [...new Set(["devices:read", ...documented])] } = flags;
-  const page = {
-    clientId: "emulated-page",
-    tenantId,
-    type: "user_interface",
-    scopes,
-    pageUrl,
-  } as const;
+  const page = { clientId: "emulated-page", type: "user_interface", pageUrl } as const;
   const secret =
     randomSeed === undefined
       ? randomBytes(32)
@@ -198,7 +191,7 @@ function defaultSeed(flags: EmulateFlags, api: DocumentedApi | undefined): Emula
   return {
     plugins: [
       { clientId: aClientId, tenantId, type: "service", scopes },
-      ...(pageUrl === undefined ? [] : [page]),
+      ...(pageUrl === undefined ? [] : [{ ...page, tenantId, scopes }]),
     ],
     serviceAccounts: [
       { clientId: bClientId, clientSecret: secret.toString("base64url"), tenantId },
@@ -349,38 +342,33 @@ async function announce(
     if (one === plugin) keyFile = privateKeyFile;
     keys.push({ tenant, clientId, type, privateKeyFile });
   }
-  const tenant = (plugin ?? account ?? client ?? seed.operators?.[0])?.tenantId;
-  const environment: Record<string, string> = { BIVARIANT_BASE_URL: emulator.publicUrl };
-  if (tenant !== undefined) environment.BIVARIANT_TENANT = tenant;
-  if (settings !== undefined) environment.BIVARIANT_SETTINGS = resolve(settings);
-  if (plugin !== undefined) environment.BIVARIANT_A_CLIENT_ID = plugin.clientId;
-  if (keyFile !== undefined) environment.BIVARIANT_A_PRIVATE_KEY_FILE = keyFile;
-  if (account !== undefined) {
-    const { clientId, clientSecret } = account;
-    environment.BIVARIANT_B_CLIENT_ID = clientId;
-    environment.BIVARIANT_B_CLIENT_SECRET_FILE = await writePrivate(
-      folder,
-      "client-secret",
-      clientSecret,
-    );
-  }
-  if (client !== undefined) {
-    const { clientId, clientSecret } = client;
-    environment.BIVARIANT_B_LOGIN_CLIENT_ID = clientId;
-    if (clientSecret !== undefined) {
-      const file = await writePrivate(folder, "login-client-secret", clientSecret);
-      environment.BIVARIANT_B_LOGIN_CLIENT_SECRET_FILE = file;
-    }
-    // The description does not give this path, so the emulator has one of its own.
-    environment.BIVARIANT_B_AUTHORIZATION_ENDPOINT = `${emulator.publicUrl}/v1/auth/authorize`;
-    // These logins end with the emulator, so they are kept apart from the user's own.
-    environment.BIVARIANT_STORE_FILE = join(folder, "logins.json");
-    const storeKeyFile = join(folder, "store-key");
-    // When the seed file is read again, the key stays, because the stored logins need it.
-    if (!existsSync(storeKeyFile))
-      await writePrivate(folder, "store-key", randomBytes(32).toString("base64"));
-    environment.BIVARIANT_STORE_KEY_FILE = storeKeyFile;
-  }
+  const secretFile = async (name: string, secret: string | undefined) =>
+    secret === undefined ? undefined : writePrivate(folder, name, secret);
+  const storeKeyFile = join(folder, "store-key");
+  // When the seed file is read again, the key stays, because the stored logins need it.
+  if (client !== undefined && !existsSync(storeKeyFile))
+    await writePrivate(folder, "store-key", randomBytes(32).toString("base64"));
+  const environment = {
+    BIVARIANT_BASE_URL: emulator.publicUrl,
+    BIVARIANT_TENANT: (plugin ?? account ?? client ?? seed.operators?.[0])?.tenantId,
+    BIVARIANT_SETTINGS: settings && resolve(settings),
+    BIVARIANT_A_CLIENT_ID: plugin?.clientId,
+    BIVARIANT_A_PRIVATE_KEY_FILE: keyFile,
+    BIVARIANT_B_CLIENT_ID: account?.clientId,
+    BIVARIANT_B_CLIENT_SECRET_FILE: await secretFile("client-secret", account?.clientSecret),
+    BIVARIANT_B_LOGIN_CLIENT_ID: client?.clientId,
+    BIVARIANT_B_LOGIN_CLIENT_SECRET_FILE: await secretFile(
+      "login-client-secret",
+      client?.clientSecret,
+    ),
+    ...(client && {
+      // The description does not give this path, so the emulator has one of its own.
+      BIVARIANT_B_AUTHORIZATION_ENDPOINT: `${emulator.publicUrl}/v1/auth/authorize`,
+      // These logins end with the emulator, so they are kept apart from the user's own.
+      BIVARIANT_STORE_FILE: join(folder, "logins.json"),
+      BIVARIANT_STORE_KEY_FILE: storeKeyFile,
+    }),
+  };
   const operations = operationsIn(options);
   if (output.json) return output.value({ served: variants, environment, keys, operations }, 0);
   output.lines(exportLines(environment).join("\n"));
@@ -411,17 +399,17 @@ async function writePrivate(folder: string, name: string, content: string) {
  */
 function trafficPrinter({ journal, customerLog }: Emulator, output: Output): () => void {
   let last: JournalEntry | undefined;
+  const print = (value: object, line: string) =>
+    output.json ? output.value(value, 0) : output.say(line);
   return () => {
     const all = journal.entries();
     // After a reset the last entry is not there, so that all of them are new.
     const added = last === undefined ? all : all.slice(all.lastIndexOf(last) + 1);
     last = all.at(-1) ?? last;
     for (const request of added) {
-      if (output.json) output.value({ request }, 0);
-      else output.say(requestLine(request, output.paintNote));
+      print({ request }, requestLine(request, output.paintNote));
       for (const refusal of customerLog.entries({ requestId: request.id }))
-        if (output.json) output.value({ refusal }, 0);
-        else output.say(refusalLine(refusal));
+        print({ refusal }, refusalLine(refusal));
     }
   };
 }

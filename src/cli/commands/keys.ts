@@ -54,10 +54,8 @@ function defineNew(command: Command, context: Context): void {
       output.note(
         `  $ ${exportLines({ BIVARIANT_A_PRIVATE_KEY_FILE: privateKeyFile }).join("\n")}`,
       );
-      for (const name of ["BIVARIANT_A_KEY_ID", "BIVARIANT_A_PRIVATE_KEY"].filter(
-        (one) => env[one],
-      ))
-        output.note(`  $ unset ${name}`);
+      for (const name of ["BIVARIANT_A_KEY_ID", "BIVARIANT_A_PRIVATE_KEY"])
+        if (env[name]) output.note(`  $ unset ${name}`);
     })
     .addHelpText(
       "after",
@@ -128,12 +126,9 @@ function addSheetOptions(
   settings: readonly SettingName[],
   env: Environment,
 ): Command {
-  const type = new Option("--type <type>", "type of the plugin").choices([
-    "service",
-    "user-interface",
-  ]);
+  const type = new Option("--type <type>", "type of the plugin");
   command
-    .addOption(type.default("service"))
+    .addOption(type.choices(["service", "user-interface"]).default("service"))
     .option(
       "--scope <scope...>",
       "scopes to grant, of the form area:read, area:write or area:execute",
@@ -214,24 +209,20 @@ async function createKey(file: string, modulusLength: number, signal: AbortSigna
 async function configuredJwks(command: Command, also: readonly string[] = [], context: Context) {
   const settings = await readSettings(command, context);
   const own = await publicJwk(await readPrivateKey(settings), settings.aKeyId);
-  const keys = [
-    own,
-    ...(await Promise.all(also.map((path) => readOtherKeys(path, settings.signal)))).flat(),
-  ];
-  for (const [index, key] of keys.entries()) {
-    const same = keys.slice(0, index).find(({ kid }) => kid === key.kid);
-    if (same === undefined) continue;
-    throw new ConfigurationError(
-      "option_invalid",
-      same.n === key.n && same.e === key.e
-        ? `The key ${wireText(key.kid)} is given twice. Remove one.`
-        : `Two different keys have the kid ${wireText(key.kid)}. ` +
-            "Remove --a-key-id and BIVARIANT_A_KEY_ID, so that the kid of the new key is its " +
-            "thumbprint.",
-      { option: "keyId" },
-    );
-  }
-  return { keys };
+  const others = await Promise.all(also.map((path) => readOtherKeys(path, settings.signal)));
+  const keys = [own, ...others.flat()];
+  const double = keys.find((key, index) => keys.findIndex(({ kid }) => kid === key.kid) < index);
+  const same = double && keys.find(({ kid }) => kid === double.kid);
+  if (same === undefined) return { keys };
+  throw new ConfigurationError(
+    "option_invalid",
+    same.n === double?.n && same.e === double?.e
+      ? `The key ${wireText(same.kid)} is given twice. Remove one.`
+      : `Two different keys have the kid ${wireText(same.kid)}. ` +
+          "Remove --a-key-id and BIVARIANT_A_KEY_ID, so that the kid of the new key is its " +
+          "thumbprint.",
+    { option: "keyId" },
+  );
 }
 
 /**
@@ -254,28 +245,29 @@ const signing = { kty: "RSA", use: "sig", alg: "RS256" } as const;
  * @throws ConfigurationError; it names a file that was read, and quotes nothing of it
  */
 async function readOtherKeys(file: string, signal: AbortSignal) {
-  const invalid = (message: string) =>
-    new ConfigurationError("credential_invalid", message, { option: "also" });
+  const invalid = (message: string, code: ConfigurationErrorCode = "credential_invalid") =>
+    new ConfigurationError(code, message, { option: "also" });
   const text = await readSecretFile(file, "key", "--also", invalid, signal);
   if (!isKeyText(text))
-    throw new ConfigurationError(
-      "key_invalid",
+    throw invalid(
       `--also names a file that is neither a PEM nor a JWK nor a JWKS: ${file}`,
-      { option: "also" },
+      "key_invalid",
     );
   try {
-    let jwks: { readonly keys?: unknown } = {};
-    try {
-      jwks = JSON.parse(text) ?? {};
-    } catch {
-      // The text is not JSON, so it must be a private key as PEM.
-    }
-    return Array.isArray(jwks.keys) ? jwks.keys.map(checkedKey) : [await publicJwk(text)];
+    const { keys } = jsonIn(text) as { readonly keys?: unknown };
+    return Array.isArray(keys) ? keys.map(checkedKey) : [await publicJwk(text)];
   } catch (error) {
     if (!isConfigurationError(error)) throw error;
-    throw new ConfigurationError(error.code, `--also ${file}: ${error.message}`, {
-      option: "also",
-    });
+    throw invalid(`--also ${file}: ${error.message}`, error.code);
+  }
+}
+
+/** What is not JSON must be a private key as PEM. */
+function jsonIn(text: string): object {
+  try {
+    return Object(JSON.parse(text));
+  } catch {
+    return {};
   }
 }
 
