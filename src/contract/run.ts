@@ -176,7 +176,11 @@ export function chooseCases(
 }
 
 /** Tries one. The cases of a run share their tokens, so they are tried one after the other. */
-export async function runCase(definition: CaseDefinition, kit: Kit, options: ContractOptions): Promise<ContractResult> {
+export async function runCase(
+  definition: CaseDefinition,
+  kit: Kit,
+  options: ContractOptions,
+): Promise<ContractResult> {
   const { needs: _, costs: __, safe: ___, extra: ____, run, ...about } = definition;
   kit.begin();
   const verdict = await tryCase(definition, kit, options).catch((error: unknown): Verdict => {

@@ -163,40 +163,37 @@ const tenantId = z
   .string()
   .regex(/^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/, "must be a segment of a path");
 
-const schema = z.strictObject({
-  baseUrl: z.url({ protocol: /^https?$/, abort: true }).refine((url) => {
-    const { username, password } = new URL(url);
-    return `${username}${password}` === "" && !/[?#]/.test(url);
-  }, "must have no credentials, query or fragment"),
-  tenantId: tenantId,
-  plugin: plugin,
-  secondKey: plugin.omit({ clientId: true }),
-  disabledPlugin: plugin,
-  restrictedPlugin: plugin,
-  pagePlugin: plugin,
-  otherPagePlugin: plugin,
-  launch: hook,
-  limitedLaunch: hook,
-  secondTenantId: tenantId,
-  secondTenantPlugin: plugin,
-  closedRoute: route,
-  otherScopeRoute: route,
-  deviceRoute: route,
-  narrow: hook,
-  disable: hook,
-  serviceAccount: z.strictObject(client),
-  apiClient: apiClient,
-  otherApiClient: apiClient,
-  login: hook,
-  denyLogin: hook,
-  refreshPath: z
-    .string()
-    .startsWith("/")
-    .refine(staysBelow, outside),
-  envelopes: z.array(text),
-  rateLimit: z
-    .strictObject({ requests: z.int().min(1), windowSeconds: z.number().positive() }),
-})
+const schema = z
+  .strictObject({
+    baseUrl: z.url({ protocol: /^https?$/, abort: true }).refine((url) => {
+      const { username, password } = new URL(url);
+      return `${username}${password}` === "" && !/[?#]/.test(url);
+    }, "must have no credentials, query or fragment"),
+    tenantId: tenantId,
+    plugin: plugin,
+    secondKey: plugin.omit({ clientId: true }),
+    disabledPlugin: plugin,
+    restrictedPlugin: plugin,
+    pagePlugin: plugin,
+    otherPagePlugin: plugin,
+    launch: hook,
+    limitedLaunch: hook,
+    secondTenantId: tenantId,
+    secondTenantPlugin: plugin,
+    closedRoute: route,
+    otherScopeRoute: route,
+    deviceRoute: route,
+    narrow: hook,
+    disable: hook,
+    serviceAccount: z.strictObject(client),
+    apiClient: apiClient,
+    otherApiClient: apiClient,
+    login: hook,
+    denyLogin: hook,
+    refreshPath: z.string().startsWith("/").refine(staysBelow, outside),
+    envelopes: z.array(text),
+    rateLimit: z.strictObject({ requests: z.int().min(1), windowSeconds: z.number().positive() }),
+  })
   .partial()
   .required({ baseUrl: true });
 
