@@ -18,12 +18,7 @@ import {
 } from "./rig.js";
 import { errorOf, refusalOf, TestBrowser } from "./test-browser.js";
 
-const body = {
-  code: "a-code",
-  codeVerifier: "v".repeat(43),
-  tenantId: "acme",
-  hostOrigin: HOST,
-};
+const body = { code: "a-code", codeVerifier: "v".repeat(43), tenantId: "acme", hostOrigin: HOST };
 
 describe("a launch", () => {
   test("opens a session for the operator who launched, and makes calls as that operator", async () => {

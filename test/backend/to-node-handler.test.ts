@@ -242,9 +242,7 @@ describe("a response", () => {
       toNodeHandler(async (request) => {
         if (request.url.endsWith("/throws")) throw new Error("canary");
         return new Response(
-          new ReadableStream({
-            start: (controller) => controller.error(new Error("canary")),
-          }),
+          new ReadableStream({ start: (controller) => controller.error(new Error("canary")) }),
         );
       }),
     );

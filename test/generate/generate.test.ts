@@ -158,9 +158,7 @@ const drift = (
   name: string,
   expected: Partial<Drift>,
   change: (out: string) => Promise<unknown>,
-) => ({
-  ...{ name, change, expected: { ...NONE, ...expected } },
-});
+) => ({ ...{ name, change, expected: { ...NONE, ...expected } } });
 const drifts = [
   drift("nothing changed", {}, async () => {}),
   drift("a file was deleted", { missing: ["schemas.ts"] }, (out) => rm(join(out, "schemas.ts"))),
@@ -315,9 +313,7 @@ const refusal = (
   code: GenerateErrorCode,
   document: object | string,
   pointer?: string,
-) => ({
-  ...{ name, code, document, pointer },
-});
+) => ({ ...{ name, code, document, pointer } });
 const refused = [
   refusal("text that is not YAML", "document_not_yaml", "a: [1"),
   refusal("a list at the top", "document_not_yaml", "- 1\n"),

@@ -111,10 +111,7 @@ describe("a sample is allowed by its schema", () => {
       { pattern: "[a-f\\d]{24}" },
     ],
     ...[{ pattern: "^(?=.*\\d)[a-z\\d]{8,}$" }, { maxLength: 2 }, { minLength: 3000 }].map(
-      (one) => ({
-        ...text,
-        ...one,
-      }),
+      (one) => ({ ...text, ...one }),
     ),
     ...[...formats, ...others].map((format) => ({ ...text, format })),
     ...formats.map((format) => list({ ...text, format }, { minItems: 4, uniqueItems: true })),

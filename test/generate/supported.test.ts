@@ -10,11 +10,11 @@ import { numberedAuth } from "../support/numbered-auth.js";
 import { type CompiledSample, compiledSample, json, openapi } from "./sample-documents.js";
 
 interface Call {
-  readonly init?: object;
+  readonly init: object | undefined;
   /** Method, path and query, then what `shown` adds of headers and body. */
   readonly sent: string;
   /** What the emulator answered, as `received` shows it. */
-  readonly data?: unknown;
+  readonly data: unknown;
 }
 
 interface Construct {
@@ -46,80 +46,64 @@ const parameter = (place: string, name: string, schema: object, more: object = {
 });
 const file = { ...string, contentMediaType: "image/png" };
 
+const call = (sent: string, init?: object, data?: unknown): Call => ({ sent, init, data });
+const by = (place: string, values: object) => ({ params: { [place]: values } });
+const taking = (...parameters: object[]) => ({ parameters });
+const answering = (content: object) => ({ responses: answered(content) });
+
 const CONSTRUCTS: Readonly<Record<string, Construct>> = {
   "parameter in `path`: `simple`, `label`, `matrix`": {
     paths: {
-      "/simple/{a}": get("simple", { parameters: [parameter("path", "a", integers)] }),
-      "/label/{a}": get("label", {
-        parameters: [parameter("path", "a", point, { style: "label" })],
-      }),
-      "/matrix/{a}": get("matrix", {
-        parameters: [parameter("path", "a", integers, { style: "matrix" })],
-      }),
+      "/simple/{a}": get("simple", taking(parameter("path", "a", integers))),
+      "/label/{a}": get("label", taking(parameter("path", "a", point, { style: "label" }))),
+      "/matrix/{a}": get("matrix", taking(parameter("path", "a", integers, { style: "matrix" }))),
     },
     types: 'const init: InitsA["matrix"] = { params: { path: { a: [1, 2] } } };',
     calls: {
-      simple: { init: { params: { path: { a: [1, 2] } } }, sent: "GET /simple/1,2" },
-      label: { init: { params: { path: { a: { x: 1, y: 2 } } } }, sent: "GET /label/.x,1,y,2" },
-      matrix: { init: { params: { path: { a: [1, 2] } } }, sent: "GET /matrix/;a=1,2" },
+      simple: call("GET /simple/1,2", by("path", { a: [1, 2] })),
+      label: call("GET /label/.x,1,y,2", by("path", { a: { x: 1, y: 2 } })),
+      matrix: call("GET /matrix/;a=1,2", by("path", { a: [1, 2] })),
     },
   },
   "parameter in `query`: `form`, `spaceDelimited`, `pipeDelimited`, `deepObject`, `allowReserved`":
     {
       paths: {
-        "/query": get("query", {
-          parameters: [
+        "/query": get(
+          "query",
+          taking(
             parameter("query", "form", integers, { explode: false }),
             parameter("query", "space", integers, { style: "spaceDelimited", explode: false }),
             parameter("query", "pipe", integers, { style: "pipeDelimited", explode: false }),
             parameter("query", "deep", point, { style: "deepObject", explode: true }),
             parameter("query", "url", string, { allowReserved: true }),
-          ],
-        }),
+          ),
+        ),
       },
       types: `const query: NonNullable<InitsA["query"]["params"]>["query"] =
       { form: [1], space: [1], pipe: [1], deep: { x: 1 }, url: "" };`,
       calls: {
-        query: {
-          init: {
-            params: {
-              query: { form: [1, 2], space: [1, 2], pipe: [1, 2], deep: { x: 1 }, url: "a/b?c" },
-            },
-          },
-          sent: "GET /query?form=1,2&space=1%202&pipe=1%7C2&deep%5Bx%5D=1&url=a/b?c",
-        },
+        query: call(
+          "GET /query?form=1,2&space=1%202&pipe=1%7C2&deep%5Bx%5D=1&url=a/b?c",
+          by("query", { form: [1, 2], space: [1, 2], pipe: [1, 2], deep: { x: 1 }, url: "a/b?c" }),
+        ),
       },
     },
   "parameter in `header`": {
-    paths: { "/header": get("header", { parameters: [parameter("header", "X-Ids", integers)] }) },
+    paths: { "/header": get("header", taking(parameter("header", "X-Ids", integers))) },
     types: 'const init: InitsA["header"] = { params: { header: { "X-Ids": [1, 2] } } };',
-    calls: {
-      header: { init: { params: { header: { "X-Ids": [1, 2] } } }, sent: "GET /header X-Ids: 1,2" },
-    },
+    calls: { header: call("GET /header X-Ids: 1,2", by("header", { "X-Ids": [1, 2] })) },
   },
   "parameter in `cookie`": {
-    paths: { "/cookie": get("cookie", { parameters: [parameter("cookie", "theme", string)] }) },
+    paths: { "/cookie": get("cookie", taking(parameter("cookie", "theme", string))) },
     types: 'const init: InitsA["cookie"] = { params: { cookie: { theme: "dark" } } };',
-    calls: {
-      cookie: {
-        init: { params: { cookie: { theme: "dark" } } },
-        sent: "GET /cookie Cookie: theme=dark",
-      },
-    },
+    calls: { cookie: call("GET /cookie Cookie: theme=dark", by("cookie", { theme: "dark" })) },
   },
   "parameter with `content`": {
     paths: {
-      "/content": get("content", {
-        parameters: [{ name: "at", in: "query", content: json(point) }],
-      }),
+      "/content": get("content", taking({ name: "at", in: "query", content: json(point) })),
     },
     types: 'const init: InitsA["content"] = { params: { query: { at: { x: 1 } } } };',
-    calls: {
-      content: {
-        init: { params: { query: { at: { x: 1 } } } },
-        sent: "GET /content?at=%7B%22x%22%3A1%7D",
-      },
-    },
+    calls: { content: call("GET /content?at=%7B%22x%22%3A1%7D", by("query", { at: { x: 1 } })) },
   },
   "body: JSON, `+json`": {
     paths: {
@@ -128,8 +112,8 @@ const CONSTRUCTS: Readonly<Record<string, Construct>> = {
     },
     types: 'const init: InitsA["merge"] = { body: { x: 1 } };',
     calls: {
-      json: { init: { body: { x: 1 } }, sent: 'POST /json application/json {"x":1}' },
-      merge: { init: { body: { x: 1 } }, sent: 'POST /merge application/merge-patch+json {"x":1}' },
+      json: call('POST /json application/json {"x":1}', { body: { x: 1 } }),
+      merge: call('POST /merge application/merge-patch+json {"x":1}', { body: { x: 1 } }),
     },
   },
   "body: form, with `encoding`": {
@@ -143,10 +127,9 @@ const CONSTRUCTS: Readonly<Record<string, Construct>> = {
     },
     types: 'const init: InitsA["form"] = { body: { ids: [1], at: { x: 1 } } };',
     calls: {
-      form: {
-        init: { body: { ids: [1, 2], at: { x: 1 } } },
-        sent: "POST /form application/x-www-form-urlencoded ids=1%7C2&at=%7B%22x%22%3A1%7D",
-      },
+      form: call("POST /form application/x-www-form-urlencoded ids=1%7C2&at=%7B%22x%22%3A1%7D", {
+        body: { ids: [1, 2], at: { x: 1 } },
+      }),
     },
   },
   "body: multipart, with files and `encoding`": {
@@ -160,12 +143,11 @@ const CONSTRUCTS: Readonly<Record<string, Construct>> = {
     },
     types: 'const init: InitsA["multipart"] = { body: { file: new Uint8Array(1), at: { x: 1 } } };',
     calls: {
-      multipart: {
-        init: { body: { file: new File(["PNG"], "a.png", { type: "image/png" }), at: { x: 1 } } },
-        sent:
-          "POST /multipart multipart/form-data file a.png image/png PNG; " +
+      multipart: call(
+        "POST /multipart multipart/form-data file a.png image/png PNG; " +
           'at application/json {"x":1}',
-      },
+        { body: { file: new File(["PNG"], "a.png", { type: "image/png" }), at: { x: 1 } } },
+      ),
     },
   },
   "body: text, XML": {
@@ -175,18 +157,17 @@ const CONSTRUCTS: Readonly<Record<string, Construct>> = {
     },
     types: 'const init: InitsA["xml"] = { body: "<root/>" };',
     calls: {
-      text: { init: { body: "ä" }, sent: "POST /text text/plain ä" },
-      xml: { init: { body: "<root/>" }, sent: "POST /xml application/xml <root/>" },
+      text: call("POST /text text/plain ä", { body: "ä" }),
+      xml: call("POST /xml application/xml <root/>", { body: "<root/>" }),
     },
   },
   "body: any other media type": {
     paths: { "/bytes": post("bytes", { "application/octet-stream": {} }) },
     types: 'const init: InitsA["bytes"] = { body: new Blob([]) };',
     calls: {
-      bytes: {
-        init: { body: new TextEncoder().encode("AB") },
-        sent: "POST /bytes application/octet-stream AB",
-      },
+      bytes: call("POST /bytes application/octet-stream AB", {
+        body: new TextEncoder().encode("AB"),
+      }),
     },
   },
   "several media types of one body": {
@@ -200,49 +181,38 @@ const CONSTRUCTS: Readonly<Record<string, Construct>> = {
     types: `const usual: InitsA["either"] = { body: { x: 1 } };
       const chosen: InitsA["either"] = { body: "x", headers: { "content-type": "text/csv" } };`,
     calls: {
-      either: {
-        init: { body: { x: 1 } },
-        sent: "POST /either application/x-www-form-urlencoded x=1",
-      },
+      either: call("POST /either application/x-www-form-urlencoded x=1", { body: { x: 1 } }),
     },
   },
   "answer: JSON, `+json`": {
-    paths: {
-      "/point": get("point", {
-        responses: answered({ "application/hal+json": { schema: point } }),
-      }),
-    },
+    paths: { "/point": get("point", answering({ "application/hal+json": { schema: point } })) },
     types: 'const x: number | undefined = {} as OperationsA["point"]["success"][200]["x"];',
-    calls: { point: { sent: "GET /point", data: { x: 0, y: 0 } } },
+    calls: { point: call("GET /point", undefined, { x: 0, y: 0 }) },
     wrong: { point: { x: "1" } },
   },
   "answer: text, XML": {
-    paths: {
-      "/page": get("page", { responses: answered({ "application/xml": { schema: point } }) }),
-    },
+    paths: { "/page": get("page", answering({ "application/xml": { schema: point } })) },
     types: 'const text: OperationsA["page"]["success"][200] = "<root/>";',
     calls: {
-      page: { sent: "GET /page", data: '<?xml version="1.0"?>\n<root><x>0</x><y>0</y></root>' },
+      page: call("GET /page", undefined, '<?xml version="1.0"?>\n<root><x>0</x><y>0</y></root>'),
     },
   },
   "answer: event stream, JSON lines": {
     paths: {
-      "/events": get("events", { responses: answered({ "text/event-stream": { schema: point } }) }),
-      "/lines": get("lines", { responses: answered({ "application/jsonl": { schema: point } }) }),
+      "/events": get("events", answering({ "text/event-stream": { schema: point } })),
+      "/lines": get("lines", answering({ "application/jsonl": { schema: point } })),
     },
     types: `const events: AsyncIterable<ServerSentEvent> = {} as OperationsA["events"]["success"][200];
       const lines: AsyncIterable<{ x?: number }> = {} as OperationsA["lines"]["success"][200];`,
     calls: {
-      events: { sent: "GET /events", data: [expect.objectContaining({ data: '{"x":0,"y":0}' })] },
-      lines: { sent: "GET /lines", data: [{ x: 0, y: 0 }] },
+      events: call("GET /events", undefined, [expect.objectContaining({ data: '{"x":0,"y":0}' })]),
+      lines: call("GET /lines", undefined, [{ x: 0, y: 0 }]),
     },
   },
   "answer: any other media type": {
-    paths: {
-      "/image": get("image", { responses: answered({ "image/png": { example: "PNG" } }) }),
-    },
+    paths: { "/image": get("image", answering({ "image/png": { example: "PNG" } })) },
     types: 'const image: Blob = {} as OperationsA["image"]["success"][200];',
-    calls: { image: { sent: "GET /image", data: "Blob PNG" } },
+    calls: { image: call("GET /image", undefined, "Blob PNG") },
   },
   "no `responses`, or no 2xx": {
     paths: {
@@ -255,9 +225,9 @@ const CONSTRUCTS: Readonly<Record<string, Construct>> = {
     types: `const data: OperationsA["none"]["success"][200] = Symbol();
       const same: AnySuccess = {} as OperationsA["onlyDefault"]["success"];`,
     calls: {
-      none: { sent: "GET /none", data: { operationId: "none", parameters: {} } },
-      onlyDefault: { sent: "GET /default", data: { operationId: "onlyDefault", parameters: {} } },
-      no2xx: { sent: "GET /missing", data: { operationId: "no2xx", parameters: {} } },
+      none: call("GET /none", undefined, { operationId: "none", parameters: {} }),
+      onlyDefault: call("GET /default", undefined, { operationId: "onlyDefault", parameters: {} }),
+      no2xx: call("GET /missing", undefined, { operationId: "no2xx", parameters: {} }),
     },
   },
   "range of statuses, `default`": {
@@ -273,7 +243,7 @@ const CONSTRUCTS: Readonly<Record<string, Construct>> = {
     types: `const x: number | undefined = {} as OperationsA["range"]["success"][207]["x"];
       const failure: string = {} as OperationsA["range"]["failure"][404];
       const other: number[] = {} as OperationsA["range"]["otherBody"];`,
-    calls: { range: { sent: "GET /range", data: { x: 0, y: 0 } } },
+    calls: { range: call("GET /range", undefined, { x: 0, y: 0 }) },
     wrong: { range: { x: "1" } },
   },
   "content of a 204, 205, 304 or of an answer to HEAD": {
@@ -285,10 +255,7 @@ const CONSTRUCTS: Readonly<Record<string, Construct>> = {
     },
     types: `const none: undefined = undefined as OperationsA["empty"]["success"][204];
       const head: undefined = undefined as OperationsA["emptyHead"]["success"][200];`,
-    calls: {
-      empty: { sent: "GET /empty", data: undefined },
-      emptyHead: { sent: "HEAD /empty", data: undefined },
-    },
+    calls: { empty: call("GET /empty"), emptyHead: call("HEAD /empty") },
   },
   "header of an answer": {
     paths: {
@@ -305,7 +272,7 @@ const CONSTRUCTS: Readonly<Record<string, Construct>> = {
       "/unnamed/{id}": { get: { parameters: [parameter("path", "id", string)], responses: DONE } },
     },
     types: 'const init: InitsA["getUnnamedById"] = { params: { path: { id: "1" } } };',
-    calls: { getUnnamedById: { init: { params: { path: { id: "1" } } }, sent: "GET /unnamed/1" } },
+    calls: { getUnnamedById: call("GET /unnamed/1", by("path", { id: "1" })) },
   },
   "path item by `$ref`, used twice": {
     paths: {
@@ -313,17 +280,17 @@ const CONSTRUCTS: Readonly<Record<string, Construct>> = {
       "/second": { $ref: "#/components/pathItems/Shared" },
     },
     types: 'const ids: (keyof OperationsA)[] = ["shared", "getSecond"];',
-    calls: { shared: { sent: "GET /first" }, getSecond: { sent: "GET /second" } },
+    calls: { shared: call("GET /first"), getSecond: call("GET /second") },
   },
   "two equal path templates": {
     paths: {
-      "/same/{a}": get("sameA", { parameters: [parameter("path", "a", string)] }),
-      "/same/{b}": get("sameB", { parameters: [parameter("path", "b", string)] }),
+      "/same/{a}": get("sameA", taking(parameter("path", "a", string))),
+      "/same/{b}": get("sameB", taking(parameter("path", "b", string))),
     },
     types: 'const init: InitsA["sameB"] = { params: { path: { b: "1" } } };',
     calls: {
-      sameA: { init: { params: { path: { a: "1" } } }, sent: "GET /same/1" },
-      sameB: { init: { params: { path: { b: "1" } } }, sent: "GET /same/1" },
+      sameA: call("GET /same/1", by("path", { a: "1" })),
+      sameB: call("GET /same/1", by("path", { b: "1" })),
     },
   },
   "webhook, callback, link": {
@@ -337,45 +304,37 @@ const CONSTRUCTS: Readonly<Record<string, Construct>> = {
       'webhooks["hook"]["post"]["requestBody"]["content"]["application/json"]["x"];',
   },
   "`enum`, `const`, `null`, `required`, limits, formats": {
-    paths: {
-      "/plain": get("plain", { responses: answered(json({ $ref: "#/components/schemas/Plain" })) }),
-    },
+    paths: { "/plain": get("plain", answering(json({ $ref: "#/components/schemas/Plain" }))) },
     types: `const kind: "a" | "b" | null = {} as components["schemas"]["Plain"]["kind"];
       const fixed: 7 = {} as components["schemas"]["Plain"]["fixed"];`,
     calls: {
-      plain: {
-        sent: "GET /plain",
-        data: { kind: "a", fixed: 7, size: 3, at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) },
-      },
+      plain: call("GET /plain", undefined, {
+        kind: "a",
+        fixed: 7,
+        size: 3,
+        at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+      }),
     },
     wrong: { plain: { kind: "c", fixed: 7, size: 3, at: "2026-01-01T00:00:00Z" } },
   },
   "`allOf`, `anyOf`, `oneOf`, `discriminator`": {
-    paths: {
-      "/animal": get("animal", {
-        responses: answered(json({ $ref: "#/components/schemas/Animal" })),
-      }),
-    },
+    paths: { "/animal": get("animal", answering(json({ $ref: "#/components/schemas/Animal" }))) },
     types: `const animal: components["schemas"]["Animal"] = { kind: "dog", bark: 1 };`,
-    calls: { animal: { sent: "GET /animal", data: { kind: "cat", meow: "text" } } },
+    calls: { animal: call("GET /animal", undefined, { kind: "cat", meow: "text" }) },
     wrong: { animal: { kind: "cat", meow: 1 } },
   },
   "`if`, `not`, `dependentRequired`, `unevaluatedProperties`": {
-    paths: {
-      "/ruled": get("ruled", { responses: answered(json({ $ref: "#/components/schemas/Ruled" })) }),
-    },
+    paths: { "/ruled": get("ruled", answering(json({ $ref: "#/components/schemas/Ruled" }))) },
     types: 'const ruled: components["schemas"]["Ruled"] = { size: 1 };',
     calls: {
-      ruled: { sent: "GET /ruled", data: expect.objectContaining({ size: expect.any(Number) }) },
+      ruled: call("GET /ruled", undefined, expect.objectContaining({ size: expect.any(Number) })),
     },
     wrong: { ruled: { size: 1, unit: "m", other: 1 } },
   },
   recursion: {
-    paths: {
-      "/tree": get("tree", { responses: answered(json({ $ref: "#/components/schemas/Tree" })) }),
-    },
+    paths: { "/tree": get("tree", answering(json({ $ref: "#/components/schemas/Tree" }))) },
     types: 'const tree: components["schemas"]["Tree"] = { nodes: [{ nodes: [] }] };',
-    calls: { tree: { sent: "GET /tree", data: { nodes: [] } } },
+    calls: { tree: call("GET /tree", undefined, { nodes: [] }) },
     wrong: { tree: { nodes: [{}] } },
   },
   "integer beyond 2^53 (`int64`)": {
@@ -387,11 +346,7 @@ const CONSTRUCTS: Readonly<Record<string, Construct>> = {
     },
     types: 'const init: InitsA["large"] = { params: { query: { id: 1 } } };',
     calls: {
-      large: {
-        init: { params: { query: { id: 9007199254740993n } } },
-        sent: "GET /large?id=9007199254740993",
-        data: 0,
-      },
+      large: call("GET /large?id=9007199254740993", by("query", { id: 9007199254740993n }), 0),
     },
     wrong: { large: "9007199254740993" },
   },
@@ -457,7 +412,7 @@ async function tableCells(): Promise<Map<string, readonly string[]>> {
 }
 
 let compiled: CompiledSample;
-let call: (id: string, init?: object) => Promise<{ ok: boolean; data?: unknown }>;
+let calling: (id: string, init?: object) => Promise<{ ok: boolean; data?: unknown }>;
 let sent: string[];
 let answer: ((request: Request) => Response) | undefined;
 
@@ -477,7 +432,7 @@ beforeAll(async () => {
   const auth = numberedAuth({ variant: "A", baseUrl: emulator.publicUrl, now: Date.now });
   const options = { api, fetch, maxRetries: 0, validate: validator("strict", schemas) };
   const service = createService(auth, options as unknown as CreateServiceOptions);
-  call = service.call as never;
+  calling = service.call as never;
 });
 afterAll(() => compiled?.remove());
 
@@ -547,7 +502,7 @@ test.each(calls)(
   async ({ id, init, ...row }) => {
     sent = [];
     answer = undefined;
-    const outcome = await call(id, init);
+    const outcome = await calling(id, init);
     expect(sent).toEqual([row.sent]);
     expect(outcome).toMatchObject({ ok: true });
     expect(await received(outcome.data)).toEqual(row.data);
@@ -564,6 +519,6 @@ test.each(wrong)(
     const type = id === "point" ? "application/hal+json" : "application/json";
     answer = () => new Response(JSON.stringify(value), { headers: { "content-type": type } });
     const init = CONSTRUCTS["integer beyond 2^53 (`int64`)"]?.calls?.[id]?.init;
-    await expect(call(id, init)).rejects.toMatchObject({ code: "response_shape" });
+    await expect(calling(id, init)).rejects.toMatchObject({ code: "response_shape" });
   },
 );

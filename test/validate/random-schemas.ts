@@ -162,9 +162,7 @@ const schemas: fc.Arbitrary<Schema> = fc
         Object.fromEntries(
           [...names, "type"].map((name) => [name, all[name] as fc.Arbitrary<unknown>]),
         ),
-        {
-          requiredKeys: [],
-        },
+        { requiredKeys: [] },
       ),
     );
     const mixed = fc
