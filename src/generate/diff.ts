@@ -108,6 +108,8 @@ export async function diffDocuments(
   return { level: changes[0]?.level, summary, changes };
 }
 
+const NAME = /^variant-([ab])\.(?:ya?ml|json)$/i;
+
 /** A document has the key undefined; in a folder the name of the file tells the variant. */
 async function filesAt(path: string): Promise<ReadonlyMap<Variant | undefined, string>> {
   const unreadable = (message: string, cause?: unknown) =>
@@ -118,8 +120,7 @@ async function filesAt(path: string): Promise<ReadonlyMap<Variant | undefined, s
   if (!found.isDirectory()) return new Map([[undefined, path]]);
   const names = (await readdir(path)).sort();
   const documents = VARIANTS.flatMap((variant) => {
-    const ofVariant = new RegExp(`^variant-${variant}\\.(?:ya?ml|json)$`, "i");
-    const name = names.find((one) => ofVariant.test(one));
+    const name = names.find((one) => NAME.exec(one)?.[1]?.toUpperCase() === variant);
     return name === undefined ? [] : [[variant, join(path, name)] as const];
   });
   if (documents.length > 0) return new Map(documents);

@@ -68,32 +68,24 @@ export const valuesOf: Maker = (schema) => {
   );
 };
 
-export const numberOf: Maker = ({
-  minimum,
-  maximum,
-  exclusiveMinimum,
-  exclusiveMaximum,
-  multipleOf,
-}) => {
-  const limits: [
-    limit: unknown,
-    words: string,
-    holds: (value: number, limit: number) => boolean,
-  ][] = [
-    [minimum, "at least", (value, limit) => value >= limit],
-    [maximum, "at most", (value, limit) => value <= limit],
-    [exclusiveMinimum, "more than", (value, limit) => value > limit],
-    [exclusiveMaximum, "less than", (value, limit) => value < limit],
-    [multipleOf, "a multiple of", isMultiple],
-  ];
-  return every(
-    limits.map(([limit, words, holds]): Check | undefined => {
+type Limit = readonly [words: string, holds: (value: number, limit: number) => boolean];
+const LIMITS: Readonly<Record<string, Limit>> = {
+  minimum: ["at least", (value, limit) => value >= limit],
+  maximum: ["at most", (value, limit) => value <= limit],
+  exclusiveMinimum: ["more than", (value, limit) => value > limit],
+  exclusiveMaximum: ["less than", (value, limit) => value < limit],
+  multipleOf: ["a multiple of", isMultiple],
+};
+
+export const numberOf: Maker = (schema) =>
+  every(
+    Object.entries(LIMITS).map(([keyword, [words, holds]]): Check | undefined => {
+      const limit = schema[keyword];
       if (typeof limit !== "number") return undefined;
       return (value, run) =>
         typeof value !== "number" || holds(value, limit) || fail(run, `${words} ${limit}`);
     }),
   );
-};
 
 export const stringOf: Maker = ({ minLength, maxLength, pattern, format }) => {
   const least = typeof minLength === "number" ? minLength : 0;

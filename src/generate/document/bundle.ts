@@ -1,6 +1,7 @@
 /** Brings what references of a document have in other files into its components. */
 import { realpath } from "node:fs/promises";
 import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
+import { unescape as percentDecoded } from "node:querystring";
 import {
   atPointer,
   type Document,
@@ -121,7 +122,7 @@ export async function bundleFiles(
         `npx @redocly/cli bundle ${path} --output bundled.yaml`;
       throw failure(reference, "reference_external", message);
     }
-    const wanted = resolve(dirname(from.path), decoded(target));
+    const wanted = resolve(dirname(from.path), percentDecoded(target));
     onFile?.(wanted);
     const real = await realpath(wanted).catch(() => undefined);
     const hint = target.includes("\\") ? "; a reference is a URL, so write / between folders" : "";
@@ -153,7 +154,7 @@ export async function bundleFiles(
     const text = String(holder[key]);
     const [target = "", fragment = ""] = text.split("#", 2);
     const file = target === "" ? from : await fileOf(reference, target);
-    const pointer = decoded(fragment);
+    const pointer = percentDecoded(fragment);
     if (file === main) {
       holder[key] = `#${fragment}`;
       return;
@@ -211,14 +212,6 @@ async function realFolder(folder: string): Promise<string> {
     const message = `\`refs\` must be an existing folder: ${folder}`;
     throw new GenerateError("option_invalid", message, { cause });
   });
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 /** Where values of the kind belong in the document. */

@@ -44,25 +44,21 @@ function jsonChildren(
   const token = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{},:]|[^\s[\]{},:"]+/g;
   token.lastIndex = container + 1;
   let level = 0;
-  let key: readonly [name: string, offset: number] | undefined = isList ? ["0", 0] : undefined;
-  let isBeforeValue = isList;
+  /** The tokens of one member that are not inside of its value: the key, a colon, the value. */
+  let member: RegExpExecArray[] = [];
   for (let found = token.exec(text); found !== null; found = token.exec(text)) {
     const [word] = found;
-    if (level === 0 && word === ":") isBeforeValue = true;
-    else if (level === 0 && word === ",") {
-      key = isList ? [String(children.size), 0] : undefined;
-      isBeforeValue = isList;
-    } else if (level === 0 && key === undefined && word.startsWith('"'))
-      key = [JSON.parse(word), found.index];
-    else {
-      if (word === "]" || word === "}") level -= 1;
-      if (level < 0) break;
-      if (level === 0 && isBeforeValue && key !== undefined) {
-        children.set(key[0], [isList ? found.index : key[1], found.index]);
-        isBeforeValue = false;
-      }
-      if (word === "[" || word === "{") level += 1;
-    }
+    if (word === "]" || word === "}") level -= 1;
+    if (level < 0) break;
+    if (level === 0 && word === ",") member = [];
+    else if (level === 0) member.push(found);
+    const [first] = member;
+    if (level === 0 && first !== undefined && member.length === (isList ? 1 : 3))
+      children.set(isList ? String(children.size) : JSON.parse(first[0]), [
+        first.index,
+        found.index,
+      ]);
+    if (word === "[" || word === "{") level += 1;
   }
   return children;
 }

@@ -134,8 +134,8 @@ function upgradeSwagger(document: Document, root: Writable): void {
     root.servers = [
       { url: `${root.host === undefined ? "" : `https://${root.host}`}${root.basePath ?? ""}` },
     ];
-  for (const key of ["responses", "securityDefinitions", "host", "basePath"]) delete root[key];
-  for (const key of ["schemes", "consumes", "produces"]) delete root[key];
+  const gone = ["responses", "securityDefinitions", "host", "basePath", "schemes"];
+  for (const key of [...gone, "consumes", "produces"]) delete root[key];
   document.origins.before = swaggerPointer;
 }
 

@@ -77,7 +77,8 @@ class Sampler {
       this.#cuts += 1;
       return NOT_FOUND;
     }
-    const { cuts, left } = { cuts: this.#cuts, left: this.#optional };
+    const cuts = this.#cuts;
+    const left = this.#optional;
     let value: unknown = NOT_FOUND;
     for (const candidate of first(MOST_TRIES, this.#candidates(at, [...open, at]))) {
       if (candidate === undefined || isAllowed(this.#document, source, candidate))
@@ -107,8 +108,7 @@ class Sampler {
 
   *#candidates(source: unknown, open: readonly unknown[]): Generator<unknown> {
     const all = alternatives(this.#document, source);
-    const isNull = ({ type }: JsonObject) => type === "null";
-    const ordered = [...all.filter((one) => !isNull(one)), ...all.filter(isNull)];
+    const ordered = nullLast(all, ({ type }) => type);
     // A few of each first: the last ones of the first alternative are many.
     for (const schema of ordered) yield* first(MOST_FIRST, this.#ofAlternative(schema, open));
     if (all.length > 1) yield* this.#ofOneOnly(ordered, open);
@@ -221,9 +221,7 @@ class Sampler {
         ? []
         : this.#several(schema.contains, minContains, schema, open);
     const first = listOf(schema.prefixItems).map((item) => this.sample(item, open));
-    const start = [
-      ...first.slice(0, first.includes(NOT_FOUND) ? first.indexOf(NOT_FOUND) : undefined),
-    ];
+    const start = first.slice(0, first.includes(NOT_FOUND) ? first.indexOf(NOT_FOUND) : undefined);
     const head = [...start, ...wanted].map(orAny);
     const more = this.#several(
       schema.items ?? true,
@@ -282,12 +280,16 @@ const BY_KEYWORD: readonly (readonly [type: string, keywords: readonly string[]]
 /** The types in the order in which they are tried, null last; undefined stands for any. */
 function typesOf(schema: JsonObject): readonly unknown[] {
   const types = [schema.type ?? []].flat();
-  if (types.length > 0)
-    return [...types.filter((name) => name !== "null"), ...types.filter((name) => name === "null")];
+  if (types.length > 0) return nullLast(types, (name) => name);
   const implied = BY_KEYWORD.filter(([, keywords]) =>
     keywords.some((key) => schema[key] !== undefined),
   );
   return implied.length > 0 ? implied.map(([type]) => type) : [undefined];
+}
+
+function nullLast<T>(list: readonly T[], typeOf: (one: T) => unknown): readonly T[] {
+  const isNull = (one: T) => Number(typeOf(one) === "null");
+  return list.toSorted((a, b) => isNull(a) - isNull(b));
 }
 
 function* first<T>(count: number, values: Iterable<T>): Generator<T> {
