@@ -58,50 +58,38 @@ describe("an accepted private key signs an assertion that jose verifies, with th
       crypto.subtle.sign("RSASSA-PKCS1-v1_5", key, bytes);
     return { keyId: "kms-9", sign: subtleSign };
   };
-  const rows: { name: string; key: () => unknown; keyId?: string; kid?: string }[] = [
-    { name: "PKCS#8 PEM", key: pemText },
-    { name: "PKCS#8 PEM with spaces around", key: () => `\n  ${pemText()}\n\n` },
-    { name: "PKCS#8 PEM with CRLF", key: () => pemText().replace(/\n/g, "\r\n") },
-    { name: "PKCS#8 PEM with written-out line breaks", key: () => pemText().replace(/\n/g, "\\n") },
-    { name: "PKCS#8 PEM among the attributes and certificates of openssl pkcs12", key: bags },
-    { name: "PKCS#8 PEM with keyId", key: pemText, keyId: "given", kid: "given" },
-    { name: "PKCS#1 PEM", key: () => pkcs1(rsaKey()) },
-    { name: "JWK", key: () => jwk() },
-    { name: "JWK with a kid", key: () => jwk({ kid: "own" }), kid: "own" },
-    { name: "JWK with alg", key: () => jwk({ alg: "RS256" }) },
-    {
-      name: "JWK with a kid, and keyId, which wins",
-      key: () => jwk({ kid: "own" }),
-      keyId: "given",
-      kid: "given",
-    },
-    { name: "JWK as text", key: () => JSON.stringify(jwk({ kid: "own" })), kid: "own" },
-    { name: "CryptoKey", key: () => cryptoKey(rsaKey()) },
-    {
-      name: "CryptoKey that is not extractable, with keyId",
-      key: locked,
-      keyId: "hsm-1",
-      kid: "hsm-1",
-    },
-    { name: "KeyObject", key: () => rsaKey().privateKey },
-    { name: "signer", key: () => signer, kid: "kms-7" },
-    {
-      name: "signer that answers at once",
-      key: () => ({ keyId: "kms-8", sign: syncSign }),
-      kid: "kms-8",
-    },
-    {
-      name: "signer that returns an ArrayBuffer, as WebCrypto does",
-      key: subtleSigner,
-      kid: "kms-9",
-    },
-    { name: "function of a PEM", key: () => pemText },
-    { name: "async function of a JWK", key: () => async () => jwk() },
-    {
-      name: "function of { privateKey, keyId }",
-      key: () => async () => ({ privateKey: pemText(), keyId: "2026-01" }),
-      kid: "2026-01",
-    },
+  const row = (name: string, key: () => unknown, kid?: string, keyId?: string) => ({
+    name,
+    key,
+    kid,
+    keyId,
+  });
+  const rows = [
+    row("PKCS#8 PEM", pemText),
+    row("PKCS#8 PEM with spaces around", () => `\n  ${pemText()}\n\n`),
+    row("PKCS#8 PEM with CRLF", () => pemText().replace(/\n/g, "\r\n")),
+    row("PKCS#8 PEM with written-out line breaks", () => pemText().replace(/\n/g, "\\n")),
+    row("PKCS#8 PEM among the attributes and certificates of openssl pkcs12", bags),
+    row("PKCS#8 PEM with keyId", pemText, "given", "given"),
+    row("PKCS#1 PEM", () => pkcs1(rsaKey())),
+    row("JWK", () => jwk()),
+    row("JWK with a kid", () => jwk({ kid: "own" }), "own"),
+    row("JWK with alg", () => jwk({ alg: "RS256" })),
+    row("JWK with a kid, and keyId, which wins", () => jwk({ kid: "own" }), "given", "given"),
+    row("JWK as text", () => JSON.stringify(jwk({ kid: "own" })), "own"),
+    row("CryptoKey", () => cryptoKey(rsaKey())),
+    row("CryptoKey that is not extractable, with keyId", locked, "hsm-1", "hsm-1"),
+    row("KeyObject", () => rsaKey().privateKey),
+    row("signer", () => signer, "kms-7"),
+    row("signer that answers at once", () => ({ keyId: "kms-8", sign: syncSign }), "kms-8"),
+    row("signer that returns an ArrayBuffer, as WebCrypto does", subtleSigner, "kms-9"),
+    row("function of a PEM", () => pemText),
+    row("async function of a JWK", () => async () => jwk()),
+    row(
+      "function of { privateKey, keyId }",
+      () => async () => ({ privateKey: pemText(), keyId: "2026-01" }),
+      "2026-01",
+    ),
   ];
   test.each(rows)("$name", async ({ key, keyId, kid }) => {
     const assertion = await assertionWith(await key(), keyId);
@@ -131,140 +119,80 @@ describe("a refused private key causes an error before any request, and is not s
     ]) as Promise<CryptoKey>;
   const publicKey = async () =>
     (await importJWK(publicJwk(rsaKey()), "RS256", { extractable: true })) as CryptoKey;
-  interface Row {
-    readonly name: string;
-    readonly key: () => unknown;
-    readonly message: RegExp;
-  }
+  const row = (name: string, key: () => unknown, message: RegExp) => ({ name, key, message });
   const truncated = /truncated/;
   const notBytes = /must return the signature as/;
   const damagedModulus = () => `${privateJwk(rsaKey()).n?.slice(0, -8)}AAAAAAAA`;
   const failing = () => Promise.reject(new Error(pkcs8(rsaKey())));
 
-  const unsupported: Row[] = [
-    { name: "EC PEM", key: () => pkcs8(ecKey()), message: /only RSA/ },
-    {
-      name: "EC PEM of its own kind",
-      key: () => pem(ecKey().privateKey, "sec1"),
-      message: /only RSA/,
-    },
-    { name: "EC JWK", key: () => privateJwk(ecKey()), message: /only RSA/ },
-    { name: "EC KeyObject", key: () => ecKey().privateKey, message: /only RSA/ },
-    { name: "Ed25519 PEM", key: () => pkcs8(ed25519Key()), message: /only RSA/ },
-    { name: "Ed25519 JWK", key: () => privateJwk(ed25519Key()), message: /only RSA/ },
-    { name: "RSA-PSS PEM", key: () => pkcs8(rsaPssKey()), message: /only RSA/ },
-    { name: "RSA-PSS KeyObject", key: () => rsaPssKey().privateKey, message: /only RSA/ },
-    {
-      name: "RSA-PSS CryptoKey",
-      key: () => cryptoKey(rsaKey(), { name: "RSA-PSS" }),
-      message: /PKCS1-v1_5 with/,
-    },
-    {
-      name: "RS512 CryptoKey",
-      key: () => cryptoKey(rsaKey(), { hash: "SHA-512" }),
-      message: /SHA-256/,
-    },
-    {
-      name: "JWK for PS256",
-      key: () => ({ ...privateJwk(rsaKey()), alg: "PS256" }),
-      message: /RS256/,
-    },
-    { name: "oct JWK", key: () => ({ kty: "oct", k: "c2VjcmV0LWhtYWM" }), message: /symmetric/ },
-    { name: "HMAC CryptoKey", key: hmac, message: /symmetric/ },
-    {
-      name: "secret KeyObject",
-      key: () => createSecretKey(Buffer.from("secret")),
-      message: /symmetric/,
-    },
-    { name: "encrypted PKCS#8 PEM", key: () => encrypt("pkcs8"), message: /openssl pkey/ },
-    { name: "encrypted PKCS#1 PEM", key: () => encrypt("pkcs1"), message: /openssl pkey/ },
-    {
-      name: "function of { privateKey: EC }",
-      key: () => () => ({ privateKey: pkcs8(ecKey()) }),
-      message: /only RSA/,
-    },
+  const unsupported = [
+    row("EC PEM", () => pkcs8(ecKey()), /only RSA/),
+    row("EC PEM of its own kind", () => pem(ecKey().privateKey, "sec1"), /only RSA/),
+    row("EC JWK", () => privateJwk(ecKey()), /only RSA/),
+    row("EC KeyObject", () => ecKey().privateKey, /only RSA/),
+    row("Ed25519 PEM", () => pkcs8(ed25519Key()), /only RSA/),
+    row("Ed25519 JWK", () => privateJwk(ed25519Key()), /only RSA/),
+    row("RSA-PSS PEM", () => pkcs8(rsaPssKey()), /only RSA/),
+    row("RSA-PSS KeyObject", () => rsaPssKey().privateKey, /only RSA/),
+    row("RSA-PSS CryptoKey", () => cryptoKey(rsaKey(), { name: "RSA-PSS" }), /PKCS1-v1_5 with/),
+    row("RS512 CryptoKey", () => cryptoKey(rsaKey(), { hash: "SHA-512" }), /SHA-256/),
+    row("JWK for PS256", () => ({ ...privateJwk(rsaKey()), alg: "PS256" }), /RS256/),
+    row("oct JWK", () => ({ kty: "oct", k: "c2VjcmV0LWhtYWM" }), /symmetric/),
+    row("HMAC CryptoKey", hmac, /symmetric/),
+    row("secret KeyObject", () => createSecretKey(Buffer.from("secret")), /symmetric/),
+    row("encrypted PKCS#8 PEM", () => encrypt("pkcs8"), /openssl pkey/),
+    row("encrypted PKCS#1 PEM", () => encrypt("pkcs1"), /openssl pkey/),
+    row("function of { privateKey: EC }", () => () => ({ privateKey: pkcs8(ecKey()) }), /only RSA/),
   ];
-  const short: Row[] = [
+  const short = [
     { name: "1024 bits in PKCS#8", key: () => pkcs8(shortRsaKey()), message: /1024/ },
     { name: "1024 bits in PKCS#1", key: () => pkcs1(shortRsaKey()), message: /1024/ },
     { name: "1024 bits in a JWK", key: () => privateJwk(shortRsaKey()), message: /1024/ },
     { name: "1024 bits in a CryptoKey", key: () => cryptoKey(shortRsaKey()), message: /1024/ },
     { name: "1024 bits in a KeyObject", key: () => shortRsaKey().privateKey, message: /1024/ },
   ];
-  const invalid: Row[] = [
-    { name: "public PEM", key: () => spki(rsaKey()), message: /Pass the private key/ },
-    {
-      name: "PKCS#1 public PEM",
-      key: () => pem(rsaKey().publicKey, "pkcs1"),
-      message: /Pass the private key/,
-    },
-    { name: "public JWK", key: () => publicJwk(rsaKey()), message: /Pass the private key/ },
-    { name: "public KeyObject", key: () => rsaKey().publicKey, message: /Pass the private key/ },
-    { name: "public CryptoKey", key: publicKey, message: /cannot sign/ },
-    { name: "certificate", key: certificate, message: /Pass the private key/ },
-    { name: "PEM whose END line is missing", key: withoutEnd, message: /END line/ },
-    { name: "PKCS#8 PEM cut off in its body", key: () => cut(pkcs8(rsaKey())), message: truncated },
-    { name: "PKCS#1 PEM cut off in its body", key: () => cut(pkcs1(rsaKey())), message: truncated },
-    {
-      name: "PEM whose body is not base64",
-      key: () => block("PRIVATE KEY", "!!!"),
-      message: /cannot be read/,
-    },
+  const invalid = [
+    row("public PEM", () => spki(rsaKey()), /Pass the private key/),
+    row("PKCS#1 public PEM", () => pem(rsaKey().publicKey, "pkcs1"), /Pass the private key/),
+    row("public JWK", () => publicJwk(rsaKey()), /Pass the private key/),
+    row("public KeyObject", () => rsaKey().publicKey, /Pass the private key/),
+    row("public CryptoKey", publicKey, /cannot sign/),
+    row("certificate", certificate, /Pass the private key/),
+    row("PEM whose END line is missing", withoutEnd, /END line/),
+    row("PKCS#8 PEM cut off in its body", () => cut(pkcs8(rsaKey())), truncated),
+    row("PKCS#1 PEM cut off in its body", () => cut(pkcs1(rsaKey())), truncated),
+    row("PEM whose body is not base64", () => block("PRIVATE KEY", "!!!"), /cannot be read/),
     // Node 26 finds such parts when it imports the key.
-    {
-      name: "JWK with a damaged modulus",
-      key: () => jwkWith({ n: damagedModulus() }),
-      message: /do not fit|cannot be read/,
-    },
-    {
-      name: "JWK of two keys",
-      key: () => jwkWith({ n: privateJwk(otherRsaKey()).n }),
-      message: /do not fit|cannot be read/,
-    },
-    {
-      name: "JWK cut off",
-      key: () => jwkWith({ d: "AQ", p: "AQ", dp: "AQ" }),
-      message: /do not fit|cannot be read/,
-    },
-    { name: "JWK with d alone", key: jwkWithDAlone, message: /cannot be read/ },
-    {
-      name: "JWK with an empty d",
-      key: () => ({ ...privateJwk(rsaKey()), d: "" }),
-      message: /public key/,
-    },
-    { name: "JWK as broken JSON", key: () => '{"kty":"RSA","d":"', message: /not JSON/ },
-    { name: "nothing", key: () => undefined, message: /missing/ },
-    { name: "empty text", key: () => "", message: /neither a PEM nor a JWK/ },
-    { name: "path of a file", key: () => "./private.pem", message: /neither a PEM nor a JWK/ },
-    { name: "number", key: () => 7, message: /missing/ },
-    { name: "empty object", key: () => ({}), message: /must be a PEM, a JWK/ },
-    { name: "bytes", key: () => new Uint8Array(8), message: /^privateKey is / },
-    {
-      name: "function that rejects",
-      key: () => failing,
-      message: /function that returns privateKey failed/,
-    },
-    { name: "function of garbage", key: () => () => "garbage", message: /neither a PEM nor a JWK/ },
-    { name: "function of nothing", key: () => async () => undefined, message: /missing/ },
-    {
-      name: "signer that fails",
-      key: () => ({ keyId: "kms", sign: failing }),
-      message: /failed to sign/,
-    },
-    { name: "signer of base64", key: () => signerOf("c2ln"), message: notBytes },
-    { name: "signer of nothing", key: () => signerOf(undefined), message: notBytes },
-    {
-      name: "signer of an object",
-      key: () => signerOf({ Signature: new Uint8Array(256) }),
-      message: notBytes,
-    },
-    {
-      name: "signer of a hash",
-      key: () => signerOf(new Uint8Array(32)),
-      message: /32 bytes.*256 or more/,
-    },
+    row(
+      "JWK with a damaged modulus",
+      () => jwkWith({ n: damagedModulus() }),
+      /do not fit|cannot be read/,
+    ),
+    row(
+      "JWK of two keys",
+      () => jwkWith({ n: privateJwk(otherRsaKey()).n }),
+      /do not fit|cannot be read/,
+    ),
+    row("JWK cut off", () => jwkWith({ d: "AQ", p: "AQ", dp: "AQ" }), /do not fit|cannot be read/),
+    row("JWK with d alone", jwkWithDAlone, /cannot be read/),
+    row("JWK with an empty d", () => ({ ...privateJwk(rsaKey()), d: "" }), /public key/),
+    row("JWK as broken JSON", () => '{"kty":"RSA","d":"', /not JSON/),
+    row("nothing", () => undefined, /missing/),
+    row("empty text", () => "", /neither a PEM nor a JWK/),
+    row("path of a file", () => "./private.pem", /neither a PEM nor a JWK/),
+    row("number", () => 7, /missing/),
+    row("empty object", () => ({}), /must be a PEM, a JWK/),
+    row("bytes", () => new Uint8Array(8), /^privateKey is /),
+    row("function that rejects", () => failing, /function that returns privateKey failed/),
+    row("function of garbage", () => () => "garbage", /neither a PEM nor a JWK/),
+    row("function of nothing", () => async () => undefined, /missing/),
+    row("signer that fails", () => ({ keyId: "kms", sign: failing }), /failed to sign/),
+    row("signer of base64", () => signerOf("c2ln"), notBytes),
+    row("signer of nothing", () => signerOf(undefined), notBytes),
+    row("signer of an object", () => signerOf({ Signature: new Uint8Array(256) }), notBytes),
+    row("signer of a hash", () => signerOf(new Uint8Array(32)), /32 bytes.*256 or more/),
   ];
-  const withoutId: Row[] = [
+  const withoutId = [
     {
       name: "locked CryptoKey",
       key: () => cryptoKey(rsaKey(), { extractable: false }),

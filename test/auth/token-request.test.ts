@@ -85,37 +85,14 @@ test.each([
 
 describe("aud is the exact URL of the request, as one string", () => {
   const path = "/api/v1/acme/external-plugin/oauth/token";
+  const row = (name: string, baseUrl: string, aud: string) => ({ name, baseUrl, aud });
   const rows = [
-    {
-      name: "an origin",
-      baseUrl: "https://service.example",
-      aud: `https://service.example${path}`,
-    },
-    {
-      name: "a trailing slash",
-      baseUrl: "https://service.example/",
-      aud: `https://service.example${path}`,
-    },
-    {
-      name: "a prefix",
-      baseUrl: "https://service.example/x/y",
-      aud: `https://service.example/x/y${path}`,
-    },
-    {
-      name: "a default port",
-      baseUrl: "https://service.example:443",
-      aud: `https://service.example${path}`,
-    },
-    {
-      name: "capital letters",
-      baseUrl: "HTTPS://Service.Example",
-      aud: `https://service.example${path}`,
-    },
-    {
-      name: "a letter beyond ASCII",
-      baseUrl: "https://bücher.example",
-      aud: `https://xn--bcher-kva.example${path}`,
-    },
+    row("an origin", "https://service.example", `https://service.example${path}`),
+    row("a trailing slash", "https://service.example/", `https://service.example${path}`),
+    row("a prefix", "https://service.example/x/y", `https://service.example/x/y${path}`),
+    row("a default port", "https://service.example:443", `https://service.example${path}`),
+    row("capital letters", "HTTPS://Service.Example", `https://service.example${path}`),
+    row("a letter beyond ASCII", "https://bücher.example", `https://xn--bcher-kva.example${path}`),
   ];
   test.each(rows)("$name", async ({ baseUrl, aud }) => {
     const { url, claims } = await assertionFor(baseUrl);
@@ -334,40 +311,25 @@ describe("the causes of a refusal", () => {
     const audience = "https://x.example";
     const drift = { clock: "out_of_bounds", clockOffsetMs: 300_000 } as const;
     const worked = { workedBefore: true };
-    interface Case {
-      readonly name: string;
-      readonly refusal: Partial<Refusal>;
-      readonly audience?: string;
-      readonly first?: string;
-      readonly evidence?: RegExp;
-    }
     const late = { ...drift, clockOffsetMs: -300_000 };
-    const cases: Case[] = [
-      {
-        name: "a slow clock",
-        refusal: drift,
-        first: "clock_drift",
-        evidence: /300 s ahead of this/,
-      },
-      { name: "a fast clock", refusal: late, first: "clock_drift", evidence: /300 s behind this/ },
-      { name: "a clock in bounds", refusal: {}, first: "jwks_mismatch" },
-      { name: "a configured audience", refusal: {}, audience, first: "audience_mismatch" },
-      {
-        name: "a configured audience that worked before",
-        refusal: worked,
-        audience,
-        first: "jwks_mismatch",
-      },
-      {
-        name: "a signer that worked",
-        refusal: worked,
-        first: "jwks_mismatch",
-        evidence: /same key id was/,
-      },
-      { name: "an own fetch", refusal: { ...worked, hasOwnFetch: true }, first: "jwks_mismatch" },
-      { name: "an unsupported grant type", refusal: { error: "unsupported_grant_type" } },
-      { name: "an invalid request", refusal: { error: "invalid_request" } },
-      { name: "an error that the description does not name", refusal: { error: "x" } },
+    const row = (
+      name: string,
+      refusal: Partial<Refusal>,
+      first?: string,
+      evidence?: RegExp,
+      audience?: string,
+    ) => ({ name, refusal, first, evidence, audience });
+    const cases = [
+      row("a slow clock", drift, "clock_drift", /300 s ahead of this/),
+      row("a fast clock", late, "clock_drift", /300 s behind this/),
+      row("a clock in bounds", {}, "jwks_mismatch"),
+      row("a configured audience", {}, "audience_mismatch", undefined, audience),
+      row("a configured audience that worked before", worked, "jwks_mismatch", undefined, audience),
+      row("a signer that worked", worked, "jwks_mismatch", /same key id was/),
+      row("an own fetch", { ...worked, hasOwnFetch: true }, "jwks_mismatch"),
+      row("an unsupported grant type", { error: "unsupported_grant_type" }),
+      row("an invalid request", { error: "invalid_request" }),
+      row("an error that the description does not name", { error: "x" }),
     ];
     test.each(cases)("$name: $first", ({ refusal: known, audience, first, evidence = /(?:)/ }) => {
       const causes = explainRefusalOfA(

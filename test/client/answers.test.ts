@@ -41,37 +41,28 @@ async function blobOf(data: unknown): Promise<object> {
 }
 
 describe("a success", () => {
-  test.each<{ documented: string[]; type: string | undefined; body: string; data: unknown }>([
-    {
-      documented: ["application/json", "text/csv"],
-      type: "application/json; charset=utf-8",
-      body: '{"a":1}',
-      data: { a: 1 },
-    },
-    {
-      documented: ["application/json", "text/csv"],
-      type: "Text/CSV",
-      body: '{"a":1}',
-      data: '{"a":1}',
-    },
-    {
-      documented: ["application/vnd.x+json"],
-      type: "application/vnd.x+json",
-      body: "[]",
-      data: [],
-    },
-    { documented: ["application/vnd.x+json"], type: "application/json", body: "[]", data: [] },
-    { documented: ["text/plain"], type: "text/plain", body: "7", data: "7" },
-    { documented: ["text/plain"], type: "application/json", body: "7", data: "7" },
-    { documented: ["text/*"], type: "text/markdown", body: "# a", data: "# a" },
-    { documented: ["application/xml"], type: "application/xml", body: "<a/>", data: "<a/>" },
-    { documented: ["application/xml"], type: "text/xml", body: "<a/>", data: "<a/>" },
-    { documented: ["image/svg+xml"], type: "image/svg+xml", body: "<svg/>", data: "<svg/>" },
-    { documented: ["text/html"], type: "text/html", body: page, data: page },
-    { documented: ["*/*"], type: "application/json", body: "{}", data: {} },
-    { documented: ["*/*"], type: "text/html", body: page, data: page },
-    { documented: ["text/plain"], type: undefined, body: "7", data: "7" },
-    { documented: ["text/plain", "application/json"], type: undefined, body: "7", data: 7 },
+  const data = (documented: string[], type: string | undefined, body: string, data: unknown) => ({
+    documented,
+    type,
+    body,
+    data,
+  });
+  test.each([
+    data(["application/json", "text/csv"], "application/json; charset=utf-8", '{"a":1}', { a: 1 }),
+    data(["application/json", "text/csv"], "Text/CSV", '{"a":1}', '{"a":1}'),
+    data(["application/vnd.x+json"], "application/vnd.x+json", "[]", []),
+    data(["application/vnd.x+json"], "application/json", "[]", []),
+    data(["text/plain"], "text/plain", "7", "7"),
+    data(["text/plain"], "application/json", "7", "7"),
+    data(["text/*"], "text/markdown", "# a", "# a"),
+    data(["application/xml"], "application/xml", "<a/>", "<a/>"),
+    data(["application/xml"], "text/xml", "<a/>", "<a/>"),
+    data(["image/svg+xml"], "image/svg+xml", "<svg/>", "<svg/>"),
+    data(["text/html"], "text/html", page, page),
+    data(["*/*"], "application/json", "{}", {}),
+    data(["*/*"], "text/html", page, page),
+    data(["text/plain"], undefined, "7", "7"),
+    data(["text/plain", "application/json"], undefined, "7", 7),
   ])(
     "documented as $documented that comes as $type is $data",
     async ({ documented, type, body, data }) => {
@@ -97,26 +88,23 @@ describe("a success", () => {
     },
   );
 
+  const refused = (documented: string[] | undefined, type: string, code: string) => ({
+    documented,
+    type,
+    code,
+  });
   test.each([
-    { documented: undefined, type: "text/html", code: "response_not_json" },
-    { documented: undefined, type: "text/plain", code: "response_not_json" },
-    { documented: ["application/vnd.x+json"], type: "text/html", code: "response_not_json" },
-    { documented: ["application/vnd.x+json"], type: "application/json", code: "response_not_json" },
-    {
-      documented: ["application/json", "text/csv"],
-      type: "text/html",
-      code: "response_media_type",
-    },
-    { documented: ["image/png"], type: "text/html", code: "response_media_type" },
-    { documented: ["image/png"], type: "application/xhtml+xml", code: "response_media_type" },
-    { documented: ["text/plain"], type: "text/html; charset=utf-8", code: "response_media_type" },
-    { documented: ["text/plain"], type: "image/png", code: "response_media_type" },
-    { documented: ["text/event-stream"], type: "application/json", code: "response_media_type" },
-    {
-      documented: ["application/json", "text/csv"],
-      type: "image/png",
-      code: "response_media_type",
-    },
+    refused(undefined, "text/html", "response_not_json"),
+    refused(undefined, "text/plain", "response_not_json"),
+    refused(["application/vnd.x+json"], "text/html", "response_not_json"),
+    refused(["application/vnd.x+json"], "application/json", "response_not_json"),
+    refused(["application/json", "text/csv"], "text/html", "response_media_type"),
+    refused(["image/png"], "text/html", "response_media_type"),
+    refused(["image/png"], "application/xhtml+xml", "response_media_type"),
+    refused(["text/plain"], "text/html; charset=utf-8", "response_media_type"),
+    refused(["text/plain"], "image/png", "response_media_type"),
+    refused(["text/event-stream"], "application/json", "response_media_type"),
+    refused(["application/json", "text/csv"], "image/png", "response_media_type"),
   ])(
     "documented as $documented that comes as $type is $code",
     async ({ documented, type, code }) => {
@@ -129,42 +117,31 @@ describe("a success", () => {
     },
   );
 
-  test.each<{ row: object; status: number; type: string; body: string; data: unknown }>([
-    {
-      row: { success: [200, 201], answers: { 201: ["text/csv"] } },
-      status: 200,
-      type: "application/json",
-      body: "1",
-      data: 1,
-    },
-    {
-      row: { success: [200, 201], answers: { 201: ["text/csv"] } },
-      status: 201,
-      type: "text/csv",
-      body: "1",
-      data: "1",
-    },
-    {
-      row: { success: [200, 206], answers: { "2XX": ["text/csv"] } },
-      status: 206,
-      type: "text/csv",
-      body: "1",
-      data: "1",
-    },
-    {
-      row: { success: [200, 206], answers: { "2XX": ["text/csv"] } },
-      status: 200,
-      type: "application/json",
-      body: "1",
-      data: 1,
-    },
-    {
-      row: { success: [], answers: { default: ["text/csv"] } },
-      status: 202,
-      type: "text/csv",
-      body: "1",
-      data: "1",
-    },
+  const ofStatus = (row: object, status: number, type: string, body: string, data: unknown) => ({
+    row,
+    status,
+    type,
+    body,
+    data,
+  });
+  test.each([
+    ofStatus(
+      { success: [200, 201], answers: { 201: ["text/csv"] } },
+      200,
+      "application/json",
+      "1",
+      1,
+    ),
+    ofStatus({ success: [200, 201], answers: { 201: ["text/csv"] } }, 201, "text/csv", "1", "1"),
+    ofStatus({ success: [200, 206], answers: { "2XX": ["text/csv"] } }, 206, "text/csv", "1", "1"),
+    ofStatus(
+      { success: [200, 206], answers: { "2XX": ["text/csv"] } },
+      200,
+      "application/json",
+      "1",
+      1,
+    ),
+    ofStatus({ success: [], answers: { default: ["text/csv"] } }, 202, "text/csv", "1", "1"),
   ])(
     "of the status $status in $row is read as documented for it",
     async ({ row, data, ...answer }) => {
@@ -195,27 +172,18 @@ describe("a success", () => {
     expect(await blobOf(data)).toEqual({ type: "image/png", text: "x" });
   });
 
-  test.each<{ name: string; type: string; body: Buffer; text: string }>([
-    { name: "UTF-8", type: "text/plain", body: Buffer.from("ä"), text: "ä" },
-    {
-      name: "Latin-1",
-      type: 'text/plain; charset="ISO-8859-1"',
-      body: Buffer.from([0xe4]),
-      text: "ä",
-    },
-    {
-      name: "UTF-16",
-      type: "text/plain;charset=utf-16le",
-      body: Buffer.from("\ufeffä", "utf16le"),
-      text: "ä",
-    },
-    { name: "a byte order mark", type: "text/plain", body: Buffer.from("\ufeffä"), text: "ä" },
-    {
-      name: "bytes that are no UTF-8",
-      type: "text/plain",
-      body: Buffer.from([0xff]),
-      text: "\ufffd",
-    },
+  const text = (name: string, type: string, body: Buffer, text: string) => ({
+    name,
+    type,
+    body,
+    text,
+  });
+  test.each([
+    text("UTF-8", "text/plain", Buffer.from("ä"), "ä"),
+    text("Latin-1", 'text/plain; charset="ISO-8859-1"', Buffer.from([0xe4]), "ä"),
+    text("UTF-16", "text/plain;charset=utf-16le", Buffer.from("\ufeffä", "utf16le"), "ä"),
+    text("a byte order mark", "text/plain", Buffer.from("\ufeffä"), "ä"),
+    text("bytes that are no UTF-8", "text/plain", Buffer.from([0xff]), "\ufffd"),
   ])("of text in $name is decoded", async ({ type, body, text }) => {
     expect((await answered(answers("text/plain"), { type, body })).data).toBe(text);
   });
@@ -368,39 +336,27 @@ describe("the header accept", () => {
 });
 
 describe("an error", () => {
-  test.each<{ row: object; type: string | undefined; body: string; error: unknown }>([
-    { row: {}, type: "application/problem+json", body: '{"title":"t"}', error: { title: "t" } },
-    {
-      row: { answers: { 404: ["application/xml"] } },
-      type: "application/problem+json",
-      body: '{"title":"t"}',
-      error: { title: "t" },
-    },
-    {
-      row: { answers: { 404: ["application/xml"] } },
-      type: "application/xml",
-      body: "<a/>",
-      error: "<a/>",
-    },
-    { row: { answers: { "4XX": ["text/csv"] } }, type: "text/csv", body: "7", error: "7" },
-    { row: { answers: { default: ["text/csv"] } }, type: "text/csv", body: "7", error: "7" },
-    { row: answers("text/csv"), type: "text/plain", body: "7", error: 7 },
-    { row: answers("text/csv"), type: "text/html", body: page, error: page },
-    { row: answers("text/csv"), type: undefined, body: "", error: undefined },
-    { row: { answers: { 404: ["text/csv"] } }, type: "text/csv", body: "", error: undefined },
-    { row: { answers: { 404: ["image/png"] } }, type: "image/png", body: "", error: undefined },
-    {
-      row: answers("image/png"),
-      type: "application/json",
-      body: "x".repeat(1024 * 1024 + 1),
-      error: undefined,
-    },
-    {
-      row: { answers: { 404: ["image/png"] } },
-      type: "image/png",
-      body: "x".repeat(1024 * 1024 + 1),
-      error: undefined,
-    },
+  const row = (row: object, type: string | undefined, body: string, error: unknown) => ({
+    row,
+    type,
+    body,
+    error,
+  });
+  test.each([
+    row({}, "application/problem+json", '{"title":"t"}', { title: "t" }),
+    row({ answers: { 404: ["application/xml"] } }, "application/problem+json", '{"title":"t"}', {
+      title: "t",
+    }),
+    row({ answers: { 404: ["application/xml"] } }, "application/xml", "<a/>", "<a/>"),
+    row({ answers: { "4XX": ["text/csv"] } }, "text/csv", "7", "7"),
+    row({ answers: { default: ["text/csv"] } }, "text/csv", "7", "7"),
+    row(answers("text/csv"), "text/plain", "7", 7),
+    row(answers("text/csv"), "text/html", page, page),
+    row(answers("text/csv"), undefined, "", undefined),
+    row({ answers: { 404: ["text/csv"] } }, "text/csv", "", undefined),
+    row({ answers: { 404: ["image/png"] } }, "image/png", "", undefined),
+    row(answers("image/png"), "application/json", "x".repeat(1024 * 1024 + 1), undefined),
+    row({ answers: { 404: ["image/png"] } }, "image/png", "x".repeat(1024 * 1024 + 1), undefined),
   ])("of $type has the body $error", async ({ row, type, body, error }) => {
     const outcome = await answered({ failure: [404], ...row }, { status: 404, type, body });
     expect(outcome).toMatchObject({ ok: false, error: { code: "api_refused" } });

@@ -77,39 +77,26 @@ describe.each(["A", "B"] as const)("an outcome of Variant %s", (variant) => {
 
   const retry = (status: number, after: string) => () => text("", status, { "retry-after": after });
   const large = () => text("x".repeat(1024 * 1024 + 1), 400);
-  test.each<{
-    name: string;
-    answer: () => Response;
-    code: string;
-    body?: unknown;
-    waitMs?: number;
-  }>([
-    { name: "401", answer: () => text("", 401), code: "api_unauthorized" },
-    {
-      name: "403 with a body",
-      answer: () => json({ why: 1 }, 403),
-      code: "api_forbidden",
-      body: { why: 1 },
-    },
-    { name: "404", answer: () => json({ e: 1 }, 404), code: "api_refused", body: { e: 1 } },
-    { name: "400 with a text", answer: () => text("no", 400), code: "api_refused", body: "no" },
-    {
-      name: "429 with Retry-After",
-      answer: retry(429, "7"),
-      code: "api_rate_limited",
-      waitMs: 7_000,
-    },
-    { name: "429 without Retry-After", answer: () => text("", 429), code: "api_rate_limited" },
-    { name: "500", answer: () => text("<html>", 500), code: "api_failed", body: "<html>" },
-    { name: "503 with Retry-After", answer: retry(503, "3"), code: "api_failed", waitMs: 3_000 },
-    { name: "204", answer: () => text(null, 204), code: "api_undocumented" },
-    { name: "202", answer: () => json({ id: 7 }, 202), code: "api_undocumented", body: { id: 7 } },
-    { name: "304", answer: () => text(null, 304), code: "api_undocumented" },
-    {
-      name: "400 with a body of over 1 MiB, which counts as empty",
-      answer: large,
-      code: "api_refused",
-    },
+  const row = (
+    name: string,
+    answer: () => Response,
+    code: string,
+    body?: unknown,
+    waitMs?: number,
+  ) => ({ name, answer, code, body, waitMs });
+  test.each([
+    row("401", () => text("", 401), "api_unauthorized"),
+    row("403 with a body", () => json({ why: 1 }, 403), "api_forbidden", { why: 1 }),
+    row("404", () => json({ e: 1 }, 404), "api_refused", { e: 1 }),
+    row("400 with a text", () => text("no", 400), "api_refused", "no"),
+    row("429 with Retry-After", retry(429, "7"), "api_rate_limited", undefined, 7_000),
+    row("429 without Retry-After", () => text("", 429), "api_rate_limited"),
+    row("500", () => text("<html>", 500), "api_failed", "<html>"),
+    row("503 with Retry-After", retry(503, "3"), "api_failed", undefined, 3_000),
+    row("204", () => text(null, 204), "api_undocumented"),
+    row("202", () => json({ id: 7 }, 202), "api_undocumented", { id: 7 }),
+    row("304", () => text(null, 304), "api_undocumented"),
+    row("400 with a body of over 1 MiB, which counts as empty", large, "api_refused"),
   ])("$name is a failure with $code", async ({ answer, code, body, waitMs }) => {
     const { ways, clock, events } = client(variant, answer);
     const { status } = answer();

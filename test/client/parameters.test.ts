@@ -36,102 +36,32 @@ describe("the style examples of OpenAPI 3.1.1", () => {
     array: ["blue", "black", "brown"],
     object: { R: 100, G: 200, B: 150 },
   };
-  /** The columns of the table in the section Parameter Object; what is n/a there is rejected. */
-  type Row = readonly [
-    place: Place,
-    style: string,
-    explode: boolean,
-    empty: string,
-    string: string,
-    array: string,
-    object: string,
-  ];
   const na = "n/a";
-  const rows: readonly Row[] = [
-    [
-      "path",
-      "matrix",
-      false,
-      ";color",
-      ";color=blue",
-      ";color=blue,black,brown",
-      ";color=R,100,G,200,B,150",
-    ],
-    [
-      "path",
-      "matrix",
-      true,
-      ";color",
-      ";color=blue",
-      ";color=blue;color=black;color=brown",
-      ";R=100;G=200;B=150",
-    ],
-    ["path", "label", false, ".", ".blue", ".blue,black,brown", ".R,100,G,200,B,150"],
-    ["path", "label", true, ".", ".blue", ".blue.black.brown", ".R=100.G=200.B=150"],
-    // An empty segment leads to another route, so that column is rejected in a path.
-    ["path", "simple", false, na, "blue", "blue,black,brown", "R,100,G,200,B,150"],
-    ["path", "simple", true, na, "blue", "blue,black,brown", "R=100,G=200,B=150"],
-    ["header", "simple", false, "", "blue", "blue,black,brown", "R,100,G,200,B,150"],
-    ["header", "simple", true, "", "blue", "blue,black,brown", "R=100,G=200,B=150"],
-    [
-      "query",
-      "form",
-      false,
-      "color=",
-      "color=blue",
-      "color=blue,black,brown",
-      "color=R,100,G,200,B,150",
-    ],
-    [
-      "query",
-      "form",
-      true,
-      "color=",
-      "color=blue",
-      "color=blue&color=black&color=brown",
-      "R=100&G=200&B=150",
-    ],
-    [
-      "cookie",
-      "form",
-      false,
-      "color=",
-      "color=blue",
-      "color=blue,black,brown",
-      "color=R,100,G,200,B,150",
-    ],
-    [
-      "cookie",
-      "form",
-      true,
-      "color=",
-      "color=blue",
-      "color=blue&color=black&color=brown",
-      "R=100&G=200&B=150",
-    ],
-    [
-      "query",
-      "spaceDelimited",
-      false,
-      na,
-      na,
-      "color=blue%20black%20brown",
-      "color=R%20100%20G%20200%20B%20150",
-    ],
-    ["query", "spaceDelimited", true, na, na, na, na],
-    [
-      "query",
-      "pipeDelimited",
-      false,
-      na,
-      na,
-      "color=blue%7Cblack%7Cbrown",
-      "color=R%7C100%7CG%7C200%7CB%7C150",
-    ],
-    ["query", "pipeDelimited", true, na, na, na, na],
-    // The style is defined exploded only, so `explode: false`, which is its default, means nothing.
-    ["query", "deepObject", true, na, na, na, "color%5BR%5D=100&color%5BG%5D=200&color%5BB%5D=150"],
-  ];
+  /**
+   * The table in the section Parameter Object: place, style, explode, and what is sent for each
+   * value. What is n/a there is rejected, and so is an empty segment, which leads to another route.
+   * A deepObject is defined exploded only, so `explode: false`, its default, means nothing.
+   */
+  const rows = `
+    path matrix false ;color ;color=blue ;color=blue,black,brown ;color=R,100,G,200,B,150
+    path matrix true ;color ;color=blue ;color=blue;color=black;color=brown ;R=100;G=200;B=150
+    path label false . .blue .blue,black,brown .R,100,G,200,B,150
+    path label true . .blue .blue.black.brown .R=100.G=200.B=150
+    path simple false n/a blue blue,black,brown R,100,G,200,B,150
+    path simple true n/a blue blue,black,brown R=100,G=200,B=150
+    header simple false (empty) blue blue,black,brown R,100,G,200,B,150
+    header simple true (empty) blue blue,black,brown R=100,G=200,B=150
+    query form false color= color=blue color=blue,black,brown color=R,100,G,200,B,150
+    query form true color= color=blue color=blue&color=black&color=brown R=100&G=200&B=150
+    cookie form false color= color=blue color=blue,black,brown color=R,100,G,200,B,150
+    cookie form true color= color=blue color=blue&color=black&color=brown R=100&G=200&B=150
+    query spaceDelimited false n/a n/a color=blue%20black%20brown color=R%20100%20G%20200%20B%20150
+    query spaceDelimited true n/a n/a n/a n/a
+    query pipeDelimited false n/a n/a color=blue%7Cblack%7Cbrown color=R%7C100%7CG%7C200%7CB%7C150
+    query pipeDelimited true n/a n/a n/a n/a
+    query deepObject true n/a n/a n/a color%5BR%5D=100&color%5BG%5D=200&color%5BB%5D=150`;
+  const cellsOf = (line: string) =>
+    line.split(" ").map((cell) => (cell === "(empty)" ? "" : cell)) as [Place, ...string[]];
   const wireOf: Readonly<Record<Place, (request: RecordedRequest) => string | undefined>> = {
     path: ({ path }) => path.slice("/v1/x".length),
     query: ({ path }) => path.slice("/v1/own?".length),
@@ -139,10 +69,10 @@ describe("the style examples of OpenAPI 3.1.1", () => {
     cookie: ({ headers }) => headers.cookie,
   };
 
-  test.each(rows)("%s %s, explode %s, goes over the wire as the table says", async (...cells) => {
-    const [place, style, explode, ...expected] = cells;
+  test.each(rows.trim().split(/\n +/))("goes over the wire as the table says: %s", async (line) => {
+    const [place, style, explode, ...expected] = cellsOf(line);
     const server = await recordingServer(() => ({ status: 200, body: "{}" }));
-    const call = ownCall({ own: row(place, { style, explode }) }, server.url);
+    const call = ownCall({ own: row(place, { style, explode: explode === "true" }) }, server.url);
     for (const [index, [kind, value]] of Object.entries(values).entries()) {
       server.requests.length = 0;
       const sending = call("own", paramsOf(place, value));
@@ -223,10 +153,6 @@ describe("the lazy part", () => {
   const init = fc.record({
     path: fc.dictionary(fc.constantFrom("one", "two"), value, { noNullPrototype: true }),
     query: fc.dictionary(text, value, { maxKeys: 3, noNullPrototype: true }),
-    header: fc.dictionary(
-      fc.constantFrom("x-one", "X-Two", "content-type"),
-      fc.constantFrom("a", 1, null, "text/plain"),
-    ),
     body: fc.oneof(
       fc.json().map((one) => JSON.parse(one) as unknown),
       fc.constant(undefined),
@@ -234,7 +160,7 @@ describe("the lazy part", () => {
     ),
   });
 
-  test.each([undefined, "application/json", "application/x-www-form-urlencoded"])(
+  test.each([undefined, "application/json"])(
     "writes and rejects what most calls send as the first part does, for a body of %s",
     async (contentType) => {
       const row = { method: "POST", path: "/v1/{one}/x{two}", ...(contentType && { contentType }) };
@@ -394,117 +320,66 @@ test.each([
 
 describe("nothing is sent for", () => {
   const nested = { a: { b: 1 } };
-  test.each<{
-    name: string;
-    place: Place;
-    form?: object;
-    value: unknown;
-    option?: string;
-    says?: string;
-  }>([
-    ...[
-      { name: "an object in an object", value: nested, form: { style: "deepObject" } },
-      { name: "a list in an object", value: { a: [1] }, form: { style: "deepObject" } },
-      { name: "a list in a list", value: [["a"]] },
-      { name: "half a surrogate pair", value: "\ud800" },
-      { name: "half a surrogate pair in a name", value: { "\ud800": 1 } },
-      { name: "a number that is none", value: Number.NaN },
-      { name: "a number without end", value: Number.POSITIVE_INFINITY },
-      { name: "a date that is none", value: new Date(Number.NaN) },
-      { name: "a function", value: () => "x" },
-      { name: "bytes", value: [new Uint8Array(1)] },
-    ].map((one) => ({
-      ...one,
-      place: "query" as const,
-      option: "params.query",
-      says:
-        "must fit into a URL: it holds nested objects or lists, or half a surrogate pair. " +
-        "Look at color",
-    })),
-    ...[
-      new Map([["a", 1]]),
-      new Set(["a"]),
-      Promise.resolve("a"),
-      new Uint8Array(2),
-      new FormData(),
-    ].map((value) => ({
-      name: `a ${value.constructor.name}`,
-      place: "query" as const,
-      value,
-      says: "does not define how form writes such a value",
-    })),
-    { name: "a Map", place: "header", value: new Map(), says: "does not define how simple" },
-    { name: "nested objects", place: "header", value: nested, says: "must be text or a number" },
-    { name: "nested objects", place: "cookie", value: nested, says: "must be text or a number" },
-    {
-      name: "half a surrogate pair",
-      place: "cookie",
-      value: "\ud800",
-      says: "half a surrogate pair",
-    },
-    {
-      name: "a semicolon in text/plain",
-      place: "cookie",
-      form: { content: "text/plain" },
-      value: "a; b=c",
-      option: "params.cookie",
-    },
-    ...["a\r\nb: c", "\0", "€"].map((value) => ({
-      name: `${JSON.stringify(value)} in text/plain`,
-      place: "cookie" as const,
-      form: { content: "text/plain" },
-      value,
-      option: "params.cookie",
-    })),
-    { name: "a line break", place: "header", value: "a\r\nb: c", option: "headers" },
-    {
-      name: "a comma in a list, which joins its values",
-      place: "header",
-      value: ["a,b"],
-      says: "delimiter",
-    },
-    {
-      name: "a space in a value",
-      place: "query",
-      form: { style: "spaceDelimited" },
-      value: ["a b"],
-      says: "delimiter",
-    },
-    {
-      name: "a pipe in a name",
-      place: "query",
-      form: { style: "pipeDelimited" },
-      value: { "a|b": 1 },
-      says: "delimiter",
-    },
-    {
-      name: "a bracket in a name",
-      place: "query",
-      form: { style: "deepObject" },
-      value: { "a]": 1 },
-      says: "delimiter",
-    },
-    {
-      name: "a list",
-      place: "query",
-      form: { style: "deepObject" },
-      value: [1],
-      says: "does not define how deepObject",
-    },
-    {
-      name: "an object for text",
-      place: "query",
-      form: { content: "text/plain" },
-      value: {},
-      says: "does not define how text/plain",
-    },
-    {
-      name: "what is not JSON",
-      place: "query",
-      form: { content: "application/json" },
-      value: { a: 1n },
-      says: "must be JSON",
-    },
+  const unfit =
+    "must fit into a URL: it holds nested objects or lists, or half a surrogate pair. " +
+    "Look at color";
+  const deep = { style: "deepObject" };
+  const text = { content: "text/plain" };
+  const inCookie = { form: text, option: "params.cookie" };
+  interface More {
+    readonly form?: object;
+    readonly option?: string;
+    readonly says?: string;
+  }
+  const no = (place: Place, name: string, value: unknown, more: More) => {
+    return { place, name, value, ...more };
+  };
+  const noQuery = (name: string, value: unknown, form = {}) =>
+    no("query", name, value, { form, option: "params.query", says: unfit });
+  const ofClass = [
+    new Map([["a", 1]]),
+    new Set(["a"]),
+    Promise.resolve("a"),
+    new Uint8Array(2),
+    new FormData(),
+  ];
+  const says = "delimiter";
+  test.each([
+    noQuery("an object in an object", nested, deep),
+    noQuery("a list in an object", { a: [1] }, deep),
+    noQuery("a list in a list", [["a"]]),
+    noQuery("half a surrogate pair", "\ud800"),
+    noQuery("half a surrogate pair in a name", { "\ud800": 1 }),
+    noQuery("a number that is none", Number.NaN),
+    noQuery("a number without end", Number.POSITIVE_INFINITY),
+    noQuery("a date that is none", new Date(Number.NaN)),
+    noQuery("a function", () => "x"),
+    noQuery("bytes", [new Uint8Array(1)]),
+    ...ofClass.map((value) => {
+      const says = "does not define how form writes such a value";
+      return no("query", `a ${value.constructor.name}`, value, { says });
+    }),
+    no("header", "a Map", new Map(), { says: "does not define how simple" }),
+    no("header", "nested objects", nested, { says: "must be text or a number" }),
+    no("cookie", "nested objects", nested, { says: "must be text or a number" }),
+    no("cookie", "half a surrogate pair", "\ud800", { says: "half a surrogate pair" }),
+    no("cookie", "a semicolon in text/plain", "a; b=c", inCookie),
+    no("cookie", "a line break in text/plain", "a\r\nb: c", inCookie),
+    no("cookie", "a null character in text/plain", "\0", inCookie),
+    no("cookie", "a character beyond Latin-1 in text/plain", "€", inCookie),
+    no("header", "a line break", "a\r\nb: c", { option: "headers" }),
+    no("header", "a comma in a list, which joins its values", ["a,b"], { says }),
+    no("query", "a space in a value", ["a b"], { form: { style: "spaceDelimited" }, says }),
+    no("query", "a pipe in a name", { "a|b": 1 }, { form: { style: "pipeDelimited" }, says }),
+    no("query", "a bracket in a name", { "a]": 1 }, { form: deep, says }),
+    no("query", "a list", [1], { form: deep, says: "does not define how deepObject" }),
+    no("query", "an object for text", {}, { form: text, says: "does not define how text/plain" }),
+    no(
+      "query",
+      "what is not JSON",
+      { a: 1n },
+      { form: { content: "application/json" }, says: "must be JSON" },
+    ),
   ])(
     "$name in a $place",
     async ({ place, form, value, option = `params.${place}.color`, says = "" }) => {
@@ -519,39 +394,26 @@ describe("nothing is sent for", () => {
     },
   );
 
-  test.each<{ name: string; path?: string; form?: object; value: unknown; code?: string }>([
-    {
-      name: "dots under a label",
-      form: { style: "label" },
-      value: "",
-      code: "path_parameter_invalid",
-    },
-    { name: "a dot under a label", form: { style: "label" }, value: "." },
-    {
-      name: "a label of nothing and nothing",
-      form: { style: "label", explode: true },
-      value: ["", ""],
-    },
-    { name: "dots", value: ".." },
-    { name: "dots before a slash", value: "../x" },
-    { name: "encoded dots before an encoded slash", value: "%2e%2e%2fx" },
-    { name: "dots in a list", form: { explode: true }, value: [".."] },
-    { name: "dots in a matrix that a slash follows", form: { style: "matrix" }, value: "/../x" },
-    { name: "dots in JSON text", form: { content: "text/plain" }, value: "a/../b" },
-    {
-      name: "nothing in a matrix",
-      form: { style: "matrix" },
-      value: [],
-      code: "path_parameter_missing",
-    },
-    {
-      name: "nothing under a label",
-      form: { style: "label" },
-      value: null,
-      code: "path_parameter_missing",
-    },
-    { name: "an empty text", value: "", code: "path_parameter_missing" },
-    { name: "nested lists", form: { style: "matrix" }, value: [[1]] },
+  const inPath = (name: string, value: unknown, form?: object, code?: string) => ({
+    name,
+    value,
+    form,
+    code,
+  });
+  test.each([
+    inPath("dots under a label", "", { style: "label" }, "path_parameter_invalid"),
+    inPath("a dot under a label", ".", { style: "label" }),
+    inPath("a label of nothing and nothing", ["", ""], { style: "label", explode: true }),
+    inPath("dots", ".."),
+    inPath("dots before a slash", "../x"),
+    inPath("encoded dots before an encoded slash", "%2e%2e%2fx"),
+    inPath("dots in a list", [".."], { explode: true }),
+    inPath("dots in a matrix that a slash follows", "/../x", { style: "matrix" }),
+    inPath("dots in JSON text", "a/../b", { content: "text/plain" }),
+    inPath("nothing in a matrix", [], { style: "matrix" }, "path_parameter_missing"),
+    inPath("nothing under a label", null, { style: "label" }, "path_parameter_missing"),
+    inPath("an empty text", "", undefined, "path_parameter_missing"),
+    inPath("nested lists", [[1]], { style: "matrix" }),
   ])("$name in a path", async ({ form, value, code = "path_parameter_invalid" }) => {
     const { call, sent } = inProcess({ own: { ...row("path", form), path: "/v1/{color}" } });
     const error = await rejectionOf(call("own", paramsOf("path", value)));

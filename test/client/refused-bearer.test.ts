@@ -183,40 +183,27 @@ describe.each(["A", "B"] as const)("the option unauthorizedStatuses, Variant %s"
   const ok = () => Response.json([]);
   const status = (code: number) => () => new Response("", { status: code });
 
+  const row = (
+    name: string,
+    script: (() => Response)[],
+    sent: number,
+    last?: number,
+    only?: number[],
+  ) => ({
+    name,
+    script,
+    sent,
+    last,
+    only,
+  });
   test.each([
-    {
-      name: "a 403 for a token that was accepted before renews it",
-      script: [ok, status(403)],
-      sent: 3,
-    },
-    { name: "a 403 for a token that was never accepted does not", script: [status(403)], sent: 2 },
-    { name: "a 401 counts even if the token was never accepted", script: [status(401)], sent: 3 },
-    {
-      name: "a second 403 is the outcome",
-      script: [ok, status(403), status(403)],
-      sent: 3,
-      last: 403,
-    },
-    {
-      name: "a status that is not in it has no effect",
-      script: [ok, status(404)],
-      sent: 2,
-      last: 404,
-    },
-    {
-      name: "an empty list switches it off",
-      script: [ok, status(401)],
-      only: [],
-      sent: 2,
-      last: 401,
-    },
-    {
-      name: "a 401 that is left out has no effect",
-      script: [ok, status(401)],
-      only: [403],
-      sent: 2,
-      last: 401,
-    },
+    row("a 403 for a token that was accepted before renews it", [ok, status(403)], 3),
+    row("a 403 for a token that was never accepted does not", [status(403)], 2),
+    row("a 401 counts even if the token was never accepted", [status(401)], 3),
+    row("a second 403 is the outcome", [ok, status(403), status(403)], 3, 403),
+    row("a status that is not in it has no effect", [ok, status(404)], 2, 404),
+    row("an empty list switches it off", [ok, status(401)], 2, 401, []),
+    row("a 401 that is left out has no effect", [ok, status(401)], 2, 401, [403]),
   ])("$name", async ({ script, sent, last = 200, only = [401, 403] }) => {
     const answers = [...script];
     const options = { unauthorizedStatuses: only };

@@ -220,20 +220,16 @@ test("a token request that fails is not retried as a call", async () => {
 });
 
 describe("the wait before a retry", () => {
-  test.each<{ name: string; answers: Answer[]; least: number; most: number }>([
-    { name: "2 s and then 4 s, each with jitter", answers: [503, 503], least: 6_000, most: 7_500 },
-    {
-      name: "what a 429 asks for",
-      answers: [{ status: 429, after: "7" }],
-      least: 7_000,
-      most: 7_700,
-    },
-    {
-      name: "what a 503 asks for",
-      answers: [{ status: 503, after: "7" }],
-      least: 7_000,
-      most: 7_700,
-    },
+  const row = (name: string, answers: Answer[], least: number, most: number) => ({
+    name,
+    answers,
+    least,
+    most,
+  });
+  test.each([
+    row("2 s and then 4 s, each with jitter", [503, 503], 6_000, 7_500),
+    row("what a 429 asks for", [{ status: 429, after: "7" }], 7_000, 7_700),
+    row("what a 503 asks for", [{ status: 503, after: "7" }], 7_000, 7_700),
   ])("is $name", async ({ answers, least, most }) => {
     const { call, clock } = troubledService(answers);
     const began = clock.now();

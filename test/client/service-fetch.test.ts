@@ -13,31 +13,20 @@ import { baseUrl as base, scriptedService as client } from "./scripted-service.j
 const planted = "planted-in-request";
 
 describe.each(["A", "B"] as const)("the URL of service.fetch, Variant %s", (variant) => {
+  const row = (name: string, input: string | URL, url: string) => ({ name, input, url });
   const inside = [
-    { name: "a relative path", input: "v1/x", url: `${base}/v1/x` },
-    { name: "a leading slash, which stays under the prefix", input: "/v1/x", url: `${base}/v1/x` },
-    {
-      name: "two leading slashes, no host",
-      input: "//evil.example/x",
-      url: `${base}/evil.example/x`,
-    },
-    {
-      name: "leading backslashes, no host",
-      input: "\\\\evil.example",
-      url: `${base}/evil.example`,
-    },
-    { name: "a query", input: "v1/x?a=1&b=2", url: `${base}/v1/x?a=1&b=2` },
-    { name: "dots that stay inside", input: "v1/../v2", url: `${base}/v2` },
-    { name: "an absolute URL inside", input: `${base}/v1/x`, url: `${base}/v1/x` },
-    { name: "a URL object inside", input: new URL(`${base}/v1/x`), url: `${base}/v1/x` },
-    { name: "an empty text", input: "", url: `${base}/` },
-    { name: "a semicolon in a path", input: "a;v=1/x", url: `${base}/a;v=1/x` },
-    { name: "an encoded slash", input: "a%2fb", url: `${base}/a%2fb` },
-    {
-      name: "an at sign in a path",
-      input: "v1/user@evil.example",
-      url: `${base}/v1/user@evil.example`,
-    },
+    row("a relative path", "v1/x", `${base}/v1/x`),
+    row("a leading slash, which stays under the prefix", "/v1/x", `${base}/v1/x`),
+    row("two leading slashes, no host", "//evil.example/x", `${base}/evil.example/x`),
+    row("leading backslashes, no host", "\\\\evil.example", `${base}/evil.example`),
+    row("a query", "v1/x?a=1&b=2", `${base}/v1/x?a=1&b=2`),
+    row("dots that stay inside", "v1/../v2", `${base}/v2`),
+    row("an absolute URL inside", `${base}/v1/x`, `${base}/v1/x`),
+    row("a URL object inside", new URL(`${base}/v1/x`), `${base}/v1/x`),
+    row("an empty text", "", `${base}/`),
+    row("a semicolon in a path", "a;v=1/x", `${base}/a;v=1/x`),
+    row("an encoded slash", "a%2fb", `${base}/a%2fb`),
+    row("an at sign in a path", "v1/user@evil.example", `${base}/v1/user@evil.example`),
   ];
   test.each(inside)("may be $name", async ({ input, url }) => {
     const { service, fetch } = client(variant, () => new Response("x"));

@@ -285,56 +285,27 @@ describe("a refused client", () => {
     body === undefined ? new Response("<html>", { status }) : Response.json(body, { status });
   const invalid = { error: "invalid_client" };
   const [mismatch, missing] = ["client_secret_mismatch", "client_secret_missing"];
+  const row = (
+    name: string,
+    body: object | undefined,
+    status: number,
+    id: string,
+    says: RegExp,
+  ) => ({
+    name,
+    body,
+    status,
+    id,
+    says,
+  });
   test.each([
-    {
-      name: "with a secret",
-      body: invalid,
-      status: 401,
-      id: mismatch,
-      says: /Leave clientSecret out/,
-    },
-    {
-      name: "without a secret",
-      body: invalid,
-      status: 400,
-      id: missing,
-      says: /Pass its clientSecret/,
-    },
-    {
-      name: "with another body",
-      body: {},
-      status: 401,
-      id: missing,
-      says: /admin area under API clients/,
-    },
-    {
-      name: "whose code was refused",
-      body: { error: "invalid_grant" },
-      status: 400,
-      id: "no cause",
-      says: /^/,
-    },
-    {
-      name: "by a page",
-      body: undefined,
-      status: 403,
-      id: "no cause",
-      says: /status 403\. .* log in again/,
-    },
-    {
-      name: "by a page with 401",
-      body: undefined,
-      status: 401,
-      id: missing,
-      says: /status 401\. /,
-    },
-    {
-      name: "with an unknown error",
-      body: { error: "weather" },
-      status: 400,
-      id: "no cause",
-      says: /weather/,
-    },
+    row("with a secret", invalid, 401, mismatch, /Leave clientSecret out/),
+    row("without a secret", invalid, 400, missing, /Pass its clientSecret/),
+    row("with another body", {}, 401, missing, /admin area under API clients/),
+    row("whose code was refused", { error: "invalid_grant" }, 400, "no cause", /^/),
+    row("by a page", undefined, 403, "no cause", /status 403\. .* log in again/),
+    row("by a page with 401", undefined, 401, missing, /status 401\. /),
+    row("with an unknown error", { error: "weather" }, 400, "no cause", /weather/),
   ])("$name is explained by $id", async ({ body, status, id, says }) => {
     const server = loginServer();
     server.before = refusal(body, status);

@@ -229,98 +229,32 @@ const audience = "https://inside.example/token";
 const otherKey = { privateKey: pkcs8(otherRsaKey()) };
 const service = { pluginType: "service" } as const;
 const userInterface = { pluginType: "user interface" } as const;
+const row = (name: string, way: Way, expected: Expected, more: Partial<Row>): Row => {
+  return { name, way, expected, ...more };
+};
+const disabled = { world: { isEnabled: false }, says: /disabled/ };
+const unknownKey = { credential: otherKey, says: /JWKS/ };
+const unknownId = { credential: { clientId: "who" }, says: /client id/ };
+const knownProxy = { world: { audience }, credential: { audience } };
 const registrations: readonly Row[] = [
-  {
-    name: "a disabled plugin",
-    way: A,
-    world: { isEnabled: false },
-    expected: refused,
-    says: /disabled/,
-  },
-  {
-    name: "a disabled plugin",
-    way: L,
-    world: { isEnabled: false },
-    expected: launchRefused,
-    says: /disabled/,
-  },
-  { name: "another plugin type", way: A, world: userInterface, expected: refused, says: /type/ },
-  { name: "another plugin type", way: L, world: service, expected: launchRefused, says: /type/ },
-  {
-    name: "an unknown plugin",
-    way: A,
-    credential: { clientId: "who" },
-    expected: refused,
-    says: /client id/,
-  },
-  { name: "an unknown key", way: A, credential: otherKey, expected: refused, says: /JWKS/ },
-  { name: "an unknown key", way: L, credential: otherKey, expected: refused, says: /JWKS/ },
-  {
-    name: "a wrong audience",
-    way: A,
-    credential: { audience },
-    expected: refused,
-    says: /audience/,
-  },
-  { name: "a rewriting proxy", way: A, world: { audience }, expected: refused, says: /proxy/ },
-  {
-    name: "a known proxy",
-    way: A,
-    world: { audience },
-    credential: { audience },
-    expected: "works",
-  },
-  {
-    name: "a known proxy",
-    way: L,
-    world: { audience },
-    credential: { audience },
-    expected: "works",
-  },
-  {
-    name: "a wrong secret",
-    way: B,
-    credential: { clientSecret: "no" },
-    expected: refused,
-    says: /Service accounts/,
-  },
-  {
-    name: "an unknown account",
-    way: B,
-    credential: { clientId: "who" },
-    expected: refused,
-    says: /client id/,
-  },
-  { name: "a clock 20 s ahead", way: A, world: ahead(20), expected: "works", sent: { token: 1 } },
-  {
-    name: "a clock 10 min ahead",
-    way: A,
-    world: ahead(600),
-    expected: "works",
-    sent: { token: 2 },
-  },
-  {
-    name: "a clock 10 min behind",
-    way: A,
-    world: ahead(-600),
-    expected: "works",
-    sent: { token: 2 },
-  },
-  {
-    name: "a clock 10 min ahead",
-    way: L,
-    world: ahead(600),
-    expected: refused,
-    sent: { code: 1 },
-    says: /clock/i,
-  },
-  {
-    name: "a clock 10 min ahead",
-    way: B,
-    world: ahead(600),
-    expected: "works",
-    sent: { token: 1 },
-  },
+  row("a disabled plugin", A, refused, disabled),
+  row("a disabled plugin", L, launchRefused, disabled),
+  row("another plugin type", A, refused, { world: userInterface, says: /type/ }),
+  row("another plugin type", L, launchRefused, { world: service, says: /type/ }),
+  row("an unknown plugin", A, refused, unknownId),
+  row("an unknown key", A, refused, unknownKey),
+  row("an unknown key", L, refused, unknownKey),
+  row("a wrong audience", A, refused, { credential: { audience }, says: /audience/ }),
+  row("a rewriting proxy", A, refused, { world: { audience }, says: /proxy/ }),
+  row("a known proxy", A, "works", knownProxy),
+  row("a known proxy", L, "works", knownProxy),
+  row("a wrong secret", B, refused, { credential: { clientSecret: "no" }, says: /Service acc/ }),
+  row("an unknown account", B, refused, unknownId),
+  row("a clock 20 s ahead", A, "works", { world: ahead(20), sent: { token: 1 } }),
+  row("a clock 10 min ahead", A, "works", { world: ahead(600), sent: { token: 2 } }),
+  row("a clock 10 min behind", A, "works", { world: ahead(-600), sent: { token: 2 } }),
+  row("a clock 10 min ahead", L, refused, { world: ahead(600), sent: { code: 1 }, says: /clock/i }),
+  row("a clock 10 min ahead", B, "works", { world: ahead(600), sent: { token: 1 } }),
 ];
 
 export const refusals: readonly Row[] = [
