@@ -10,7 +10,6 @@ const SERVICE = "https://service.example";
 const FORM = "application/x-www-form-urlencoded";
 
 interface Call {
-  readonly name: string;
   readonly url?: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** Default: in this process. */
@@ -18,6 +17,7 @@ interface Call {
   readonly access?: "loopback" | "everywhere";
   readonly publicUrl?: string;
 }
+type Row = readonly [name: string, call: Call];
 
 function refusalOf(call: Call, method: "GET" | "POST"): string | undefined {
   const {
@@ -31,138 +31,113 @@ function refusalOf(call: Call, method: "GET" | "POST"): string | undefined {
   return refuseCall({ access, request, remoteAddress: from, publicUrl })?.split(":")[0];
 }
 
-describe("a GET is allowed", () => {
-  const allowed: Call[] = [
-    { name: "in this process" },
-    { name: "from 127.0.0.1", from: "127.0.0.1" },
-    { name: "from ::1", from: "::1", url: "http://[::1]:4000/_emulator" },
-    { name: "to 127.0.0.1", url: "http://127.0.0.1:4000/_emulator" },
-    { name: "to the host of publicUrl", url: `${SERVICE}/_emulator`, publicUrl: SERVICE },
+/** A deployment with a name of its own. */
+const service = { url: `${SERVICE}/_emulator`, publicUrl: SERVICE };
+const everywhere = { access: "everywhere", from: "192.0.2.7" } as const;
+
+const allowed: Row[] = [
+  ["in this process", {}],
+  ["from 127.0.0.1", { from: "127.0.0.1" }],
+  ["from ::1", { from: "::1", url: "http://[::1]:4000/_emulator" }],
+  ["to 127.0.0.1", { url: "http://127.0.0.1:4000/_emulator" }],
+  ["to the host of publicUrl", service],
+  [
+    "everywhere: through a proxy to the host of publicUrl",
     {
-      name: "everywhere: through a proxy to the host of publicUrl",
-      ...{
-        access: "everywhere",
-        url: `${SERVICE}/_emulator`,
-        publicUrl: SERVICE,
-        from: "127.0.0.1",
-      },
+      ...{ ...service, ...everywhere, from: "127.0.0.1" },
       headers: { via: "1.1 proxy", "x-forwarded-for": "192.0.2.7" },
     },
-    {
-      name: "everywhere: from the network to an address",
-      ...{ access: "everywhere", from: "192.0.2.7", url: "http://192.0.2.1:4000/_emulator" },
-    },
-  ];
-  test.each(allowed)("$name", (call) => {
-    expect(refusalOf(call, "GET")).toBeUndefined();
-  });
+  ],
+  [
+    "everywhere: from the network to an address",
+    { ...everywhere, url: "http://192.0.2.1:4000/_emulator" },
+  ],
+];
+test.each(allowed)("a GET is allowed %s", (_, call) => {
+  expect(refusalOf(call, "GET")).toBeUndefined();
 });
 
-describe("a GET is refused with address_not_allowed", () => {
-  const names = [
-    "forwarded",
-    "x-forwarded-for",
-    "x-forwarded-host",
-    "x-forwarded-proto",
-    "x-real-ip",
-    "via",
-  ];
-  const refused: Call[] = [
-    { name: "from the network", from: "192.0.2.7" },
-    { name: "from an address that starts like loopback", from: "127.0.0.1.evil.example" },
-    {
-      name: "from the network with headers that claim loopback",
-      from: "192.0.2.7",
-      headers: {
-        "x-forwarded-for": "127.0.0.1",
-        forwarded: "for=127.0.0.1",
-        "x-real-ip": "127.0.0.1",
-      },
-    },
-    ...names.map((header) => ({
-      name: `through a proxy on this machine, which ${header} reveals`,
-      from: "127.0.0.1",
-      headers: { [header]: "x" },
-    })),
-  ];
-  test.each(refused)("$name", (call) => {
-    expect(refusalOf(call, "GET")).toBe("address_not_allowed");
-  });
+const proxied = [
+  ...["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via"],
+];
+const claims = {
+  "x-forwarded-for": "127.0.0.1",
+  forwarded: "for=127.0.0.1",
+  "x-real-ip": "127.0.0.1",
+};
+const ofAddress: Row[] = [
+  ["from the network", { from: "192.0.2.7" }],
+  ["from an address that starts like loopback", { from: "127.0.0.1.evil.example" }],
+  ["from the network with headers that claim loopback", { from: "192.0.2.7", headers: claims }],
+  ...proxied.map(
+    (header): Row => [
+      `through a proxy on this machine, which ${header} reveals`,
+      { from: "127.0.0.1", headers: { [header]: "x" } },
+    ],
+  ),
+];
+test.each(ofAddress)("a GET is refused with address_not_allowed %s", (_, call) => {
+  expect(refusalOf(call, "GET")).toBe("address_not_allowed");
 });
 
-describe("a GET is refused with host_not_allowed", () => {
-  const refused: Call[] = [
-    { name: "to a foreign name", url: "http://evil.example/_emulator" },
-    { name: "to an address of the network", url: "http://192.0.2.1/_emulator" },
-    { name: "with a foreign Host header", headers: { host: "evil.example" } },
-    { name: "with a malformed Host header", headers: { host: "evil.example@localhost" } },
-    {
-      name: "over the network to a public name",
-      ...{ url: `${SERVICE}/_emulator`, publicUrl: SERVICE, from: "127.0.0.1" },
-    },
-    {
-      name: "everywhere: to a name, which may be rebound",
-      ...{ access: "everywhere", from: "192.0.2.7", url: "http://evil.example/_emulator" },
-    },
-  ];
-  test.each(refused)("$name", (call) => {
-    expect(refusalOf(call, "GET")).toBe("host_not_allowed");
-  });
+const ofHost: Row[] = [
+  ["to a foreign name", { url: "http://evil.example/_emulator" }],
+  ["to an address of the network", { url: "http://192.0.2.1/_emulator" }],
+  ["with a foreign Host header", { headers: { host: "evil.example" } }],
+  ["with a malformed Host header", { headers: { host: "evil.example@localhost" } }],
+  ["over the network to a public name", { ...service, from: "127.0.0.1" }],
+  [
+    "everywhere: to a name, which may be rebound",
+    { ...everywhere, url: "http://evil.example/_emulator" },
+  ],
+];
+test.each(ofHost)("a GET is refused with host_not_allowed %s", (_, call) => {
+  expect(refusalOf(call, "GET")).toBe("host_not_allowed");
 });
 
-describe("a POST", () => {
-  const page = { origin: PUBLIC, "content-type": FORM };
-  const rows: (Call & { code?: string })[] = [
-    { name: "from the page is allowed", headers: page },
-    {
-      name: "from the page behind TLS is allowed",
-      ...{
-        url: "http://service.example/_emulator",
-        publicUrl: SERVICE,
+const page = { origin: PUBLIC, "content-type": FORM };
+const from = (name: string, headers: Record<string, string>): Row => [
+  name,
+  { headers: { ...page, ...headers } },
+];
+const origins = ["null", "http://evil.example", `${PUBLIC}:8080`, PUBLIC.replace("http", "https")];
+const types = ["application/json", "text/plain", "multipart/form-data; boundary=x"];
+const posts: Readonly<Record<string, readonly Row[]>> = {
+  allowed: [
+    from("from the page", {}),
+    [
+      "from the page behind TLS",
+      {
+        ...{ ...service, url: "http://service.example/_emulator" },
         headers: { ...page, origin: SERVICE },
       },
-    },
-    { name: "with Sec-Fetch-Site none is allowed", headers: { ...page, "sec-fetch-site": "none" } },
-    {
-      name: "without Origin is refused",
-      headers: { "content-type": FORM },
-      code: "origin_not_allowed",
-    },
-    ...["null", "http://evil.example", `${PUBLIC}:8080`, PUBLIC.replace("http", "https")].map(
-      (origin) => ({
-        name: `with the Origin ${origin} is refused`,
-        headers: { ...page, origin },
-        code: "origin_not_allowed",
-      }),
-    ),
-    {
-      name: "from a page at localhost to 127.0.0.1 is refused",
-      ...{
+    ],
+    from("with Sec-Fetch-Site none", { "sec-fetch-site": "none" }),
+  ],
+  origin_not_allowed: [
+    ["without Origin", { headers: { "content-type": FORM } }],
+    ...origins.map((origin) => from(`with the Origin ${origin}`, { origin })),
+    [
+      "from a page at localhost to 127.0.0.1",
+      {
         url: "http://127.0.0.1:4000/_emulator",
         headers: { ...page, origin: "http://localhost:4000" },
       },
-      code: "origin_not_allowed",
-    },
-    ...["cross-site", "same-site"].map((site) => ({
-      name: `with Sec-Fetch-Site ${site} is refused`,
-      headers: { ...page, "sec-fetch-site": site },
-      code: "site_not_allowed",
-    })),
-    ...["application/json", "text/plain", "multipart/form-data; boundary=x"].map((type) => ({
-      name: `with the media type ${type} is refused`,
-      headers: { ...page, "content-type": type },
-      code: "media_type_not_allowed",
-    })),
-    {
-      name: "without a media type is refused",
-      headers: { origin: PUBLIC },
-      code: "media_type_not_allowed",
-    },
-  ];
-  test.each(rows)("$name", ({ code, ...call }) => {
-    expect(refusalOf(call, "POST")).toBe(code);
+    ],
+  ],
+  site_not_allowed: ["cross-site", "same-site"].map((site) =>
+    from(`with Sec-Fetch-Site ${site}`, { "sec-fetch-site": site }),
+  ),
+  media_type_not_allowed: [
+    ...types.map((type) => from(`with the media type ${type}`, { "content-type": type })),
+    ["without a media type", { headers: { origin: PUBLIC } }],
+  ],
+};
+for (const [outcome, rows] of Object.entries(posts)) {
+  test.each(rows)(`a POST is ${outcome}: %s`, (_, call) => {
+    expect(refusalOf(call, "POST") ?? "allowed").toBe(outcome);
   });
-});
+}
 
 describe("a refusal", () => {
   const pages = ["", "/live/log", "/admin.js", "/nowhere"];
@@ -202,32 +177,14 @@ describe("a refusal", () => {
 });
 
 describe("the page's server", () => {
-  const methods = [
-    {
-      name: "a GET of a path for forms only",
-      method: "GET",
-      path: "/clock",
-      status: 405,
-      allow: "POST",
-    },
-    { name: "a PUT of a page", method: "PUT", path: "/log", status: 405, allow: "GET, HEAD" },
-    {
-      name: "a DELETE of a page with forms",
-      method: "DELETE",
-      path: "/faults",
-      status: 405,
-      allow: "GET, HEAD, POST",
-    },
-    { name: "an unknown path", method: "GET", path: "/nowhere", status: 404, allow: null },
-    {
-      name: "a name that every object has",
-      method: "GET",
-      path: "/constructor",
-      status: 404,
-      allow: null,
-    },
+  const methods: [method: string, path: string, status: number, allow: string | null][] = [
+    ["GET", "/clock", 405, "POST"],
+    ["PUT", "/log", 405, "GET, HEAD"],
+    ["DELETE", "/faults", 405, "GET, HEAD, POST"],
+    ["GET", "/nowhere", 404, null],
+    ["GET", "/constructor", 404, null],
   ];
-  test.each(methods)("answers $name with $status", async ({ method, path, status, allow }) => {
+  test.each(methods)("answers %s %s with %d", async (method, path, status, allow) => {
     const response = await createEmulator().fetch(`/_emulator${path}`, { method });
     expect([response.status, response.headers.get("allow")]).toEqual([status, allow]);
   });

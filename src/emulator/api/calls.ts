@@ -9,7 +9,7 @@ import { shown } from "../rules/shown.js";
 import type { Authorization, Deployment, IssuedToken } from "../state/deployment.js";
 import { devicesOf } from "./devices.js";
 import { readCall } from "./requests.js";
-import { type ApiRoute, type ServedRoute, variantOf } from "./route.js";
+import { type ApiCall, type ApiRoute, type ServedRoute, variantOf } from "./route.js";
 
 export async function answerApiCall(
   deployment: Deployment,
@@ -24,38 +24,28 @@ export async function answerApiCall(
   const variant = variantOf(route);
   const pathTenantId = variant === "A" ? parameters.tenantId : undefined;
   const respond = route.respond ?? (() => ({ operationId: route.operationId, parameters }));
-  if (route.anonymous) {
-    const stranger = { tenantId: pathTenantId ?? "", clientId: "", devices: [] };
-    const call = await readCall(await route.describe?.(), encoded, request, deployment.switches);
-    if ("rule" in call) return refuse(deployment, call, { tenantId: pathTenantId });
-    const value = await respond({ ...stranger, ...call, variant, parameters, request });
-    return callAnswer(deployment, value, request);
-  }
-  const token = findToken(deployment, variant, request);
-  if ("rule" in token) return refuse(deployment, token, { tenantId: pathTenantId });
-  const { clientId, userId } = token;
-  const tenantId = pathTenantId ?? token.tenantId;
-  Object.assign(note, { tenantId, clientId });
-  const named = await devicesNamed(route.deviceParameter, parameters, request);
-  const refusal = checkCall(deployment, token, tenantId, route, named);
-  if (refusal !== undefined) {
+  /** Whom the log names; the caller of an anonymous route stays unknown. */
+  let logged: { tenantId: string | undefined; clientId?: string } = { tenantId: pathTenantId };
+  let caller: Pick<ApiCall, "tenantId" | "clientId" | "userId" | "devices"> = {
+    ...{ tenantId: pathTenantId ?? "", clientId: "", devices: [] },
+  };
+  if (!route.anonymous) {
+    const token = findToken(deployment, variant, request);
+    if ("rule" in token) return refuse(deployment, token, logged);
+    const { clientId, userId } = token;
+    const tenantId = pathTenantId ?? token.tenantId;
+    Object.assign(note, { tenantId, clientId });
+    const named = await devicesNamed(route.deviceParameter, parameters, request);
+    const refusal = checkCall(deployment, token, tenantId, route, named);
     // The log of another tenant does not show the client.
-    const caller = tenantId === token.tenantId ? { tenantId, clientId } : { tenantId };
-    return refuse(deployment, refusal, caller);
+    logged = tenantId === token.tenantId ? { tenantId, clientId } : { tenantId };
+    if (refusal !== undefined) return refuse(deployment, refusal, logged);
+    const devices = devicesOf(deployment.settings.devices, tenantId);
+    caller = { tenantId, clientId, userId, devices };
   }
   const call = await readCall(await route.describe?.(), encoded, request, deployment.switches);
-  if ("rule" in call) return refuse(deployment, call, { tenantId, clientId });
-  const devices = devicesOf(deployment.settings.devices, tenantId);
-  const value = await respond({
-    variant,
-    tenantId,
-    clientId,
-    userId,
-    parameters,
-    ...call,
-    request,
-    devices,
-  });
+  if ("rule" in call) return refuse(deployment, call, logged);
+  const value = await respond({ variant, ...caller, parameters, ...call, request });
   return callAnswer(deployment, value, request);
 }
 

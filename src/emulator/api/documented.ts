@@ -67,42 +67,45 @@ export interface NotServed {
   readonly reason: string;
 }
 
-export type DocumentedRow = OperationEntry & Pick<NotServed, "variant" | "operationId">;
+/** `reason` says why no request can reach the operation. */
+export type DocumentedRow = OperationEntry &
+  Pick<NotServed, "variant" | "operationId"> & { readonly reason: string | undefined };
 
 export function documentedRows({ variants, api }: RouteSettings): DocumentedRow[] {
+  const taken = new Map<string, string>();
   return variants.flatMap((variant) => {
     const table: Record<string, OperationEntry> = { ...api.operations[variant] };
-    return Object.entries(table).map(([operationId, entry]) => ({
-      ...entry,
-      variant,
-      operationId,
-    }));
+    return Object.entries(table).map(([operationId, entry]) => {
+      const place = placeOf(entry);
+      const reason = reasonNotToServe(entry, taken.get(place));
+      taken.set(place, operationId);
+      return { ...entry, variant, operationId, reason };
+    });
   });
+}
+
+function reported(
+  { variant, operationId, method, path }: DocumentedRow,
+  reason: string | undefined,
+): NotServed[] {
+  return reason === undefined ? [] : [{ variant, operationId, method, path, reason }];
 }
 
 /** The operations of the option `api` that no request can reach. */
 export function operationsNotServed(settings: RouteSettings): readonly NotServed[] {
-  const taken = new Map<string, string>();
-  return documentedRows(settings).flatMap(({ variant, operationId, method, path }) => {
-    const reason = reasonNotToServe(method, path, taken.get(placeOf({ method, path })));
-    taken.set(placeOf({ method, path }), operationId);
-    return reason === undefined ? [] : [{ variant, operationId, method, path, reason }];
-  });
+  return documentedRows(settings).flatMap((row) => reported(row, row.reason));
 }
 
 /** The operations of the option `api` whose documented answer the emulator cannot make. */
 export function operationsNotSampled(settings: RouteSettings): readonly NotServed[] {
-  return documentedRows(settings).flatMap(({ variant, operationId, method, path }) => {
-    const reason = new Map(Object.entries(settings.api.notSampled?.[variant] ?? {})).get(
-      operationId,
-    );
-    return reason === undefined ? [] : [{ variant, operationId, method, path, reason }];
+  return documentedRows(settings).flatMap((row) => {
+    const reasons = settings.api.notSampled?.[row.variant] ?? {};
+    return reported(row, new Map(Object.entries(reasons)).get(row.operationId));
   });
 }
 
 function reasonNotToServe(
-  method: string,
-  path: string,
+  { method, path }: OperationEntry,
   same: string | undefined,
 ): string | undefined {
   if (!METHODS.has(method)) return "fetch does not send this method";
@@ -113,7 +116,7 @@ function reasonNotToServe(
 }
 
 export function documentedRoute(
-  { success, ...row }: DocumentedRow,
+  { success, reason: _, ...row }: DocumentedRow,
   { devices: given, respond: responses }: RouteSettings,
   load: () => Promise<Emulation>,
   deviceLists: readonly ApiRoute[],

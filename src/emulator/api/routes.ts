@@ -12,7 +12,6 @@ import {
   documentedRoute,
   documentedRows,
   emulationLoader,
-  operationsNotServed,
   type RouteSettings,
 } from "./documented.js";
 import { type ApiRoute, placeOf, type ServedRoute, shapeOf, variantOf } from "./route.js";
@@ -77,12 +76,8 @@ export function routeTable(settings: RouteSettings): ServedRoute[] {
   const { routes } = settings;
   const load = emulationLoader(settings.api);
   checkResponses(settings);
-  const left = new Set(
-    operationsNotServed(settings).map(({ variant, operationId }) => `${variant} ${operationId}`),
-  );
   const ofApi = documentedRows(settings)
-    .filter(({ variant, operationId }) => !left.has(`${variant} ${operationId}`))
-    .filter(({ path }) => !isReserved(path, settings))
+    .filter(({ reason, path }) => reason === undefined && !isReserved(path, settings))
     .map((row) => documentedRoute(row, settings, load, deviceListRoutes));
   const taken = new Set<string>();
   const namesOf = (route: ServedRoute) => [

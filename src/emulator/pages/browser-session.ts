@@ -52,11 +52,10 @@ export function openSession(
   const url = new URL(publicUrl());
   const old = cookieValue(visit, place);
   if (old !== undefined) place.sessions.delete(old);
-  const now = clock();
   // Only the identity is kept, because the registration is looked up at each use.
   const operator = person && { tenantId: person.tenantId, userId: person.userId };
-  const kept = { operator, expiresAt: now + SESSION_LIFETIME_MS };
-  const value = place.sessions.mint(kept, kept.expiresAt, now);
+  const kept = { operator, expiresAt: clock() + SESSION_LIFETIME_MS };
+  const value = place.sessions.mint(kept);
   const setCookie = serialize(cookieName(place, url), value, {
     path: url.pathname.replace(/\/$/, "") + place.path,
     httpOnly: true,

@@ -16,16 +16,15 @@ import { JtiMemory } from "../variant-a/jti-memory.js";
 import { LaunchCodes, type LaunchIdentity } from "../variant-a/launch-codes.js";
 import { SlidingWindow } from "../variant-a/sliding-window.js";
 import { EmulatorClock } from "./clock.js";
-import { RandomSource, SecretMap } from "./expiring-map.js";
+import { type Ending, RandomSource, SecretMap } from "./expiring-map.js";
 
+const HOUR_MS = 3_600_000;
 /** Anyone can begin a login. If there are more (at most 40 MB), the oldest are forgotten. */
 const MOST_PENDING_LOGINS = 10_000;
 
-/** The launch that belongs to an opaque_code. */
-interface LaunchRecord extends LaunchIdentity {
+/** The launch of an opaque_code. It can be authorised until its end, that instant included. */
+interface LaunchRecord extends LaunchIdentity, Ending {
   readonly used: boolean;
-  /** Epoch milliseconds, the last instant at which it can be authorised. */
-  readonly expiresAt: number;
 }
 
 /** The request that a person must allow: RFC 6749 section 4.1.1 with RFC 7636 section 4.3. */
@@ -38,27 +37,29 @@ export interface AuthorizationRequest {
   readonly scopes: ReadonlySet<string> | undefined;
 }
 
-/** A login between the authorization request and the person's decision. */
-interface PendingLogin {
+/**
+ * A login between the authorization request and the person's decision. From its end on the person
+ * must start again.
+ */
+interface PendingLogin extends Ending {
   readonly request: AuthorizationRequest;
   readonly isDecided: boolean;
-  /** Epoch milliseconds; from this instant on the person must start again. */
-  readonly expiresAt: number;
 }
 
-/** The login that belongs to a code of the authorization endpoint (Variant B). */
-export interface AuthorizationCode extends LaunchIdentity {
+/**
+ * The login that belongs to a code of the authorization endpoint (Variant B), which can be
+ * exchanged until its end, that instant included.
+ */
+export interface AuthorizationCode extends LaunchIdentity, Ending {
   readonly scopes: ReadonlySet<string> | undefined;
   readonly redirectUri: string;
   readonly codeChallenge: string;
   /** The authorization that an exchange opened; undefined before the exchange. */
   readonly authorizationId?: string;
-  /** Epoch milliseconds, the last instant at which it can be exchanged. */
-  readonly expiresAt: number;
 }
 
-/** The data of a refresh token. */
-export interface RefreshToken {
+/** The data of a refresh token, which ends with its login. */
+export interface RefreshToken extends Ending {
   readonly authorizationId: string;
   /** Whether a newer one replaced it. */
   readonly rotated: boolean;
@@ -66,17 +67,15 @@ export interface RefreshToken {
   readonly idleAt: number;
 }
 
-/** One login that was exchanged for tokens. */
-export interface Authorization extends LaunchIdentity {
+/** One login that was exchanged for tokens. From its end on every refresh is refused. */
+export interface Authorization extends LaunchIdentity, Ending {
   /** The granted scopes. If undefined, all capabilities of the person. */
   readonly scopes: ReadonlySet<string> | undefined;
   readonly revoked: boolean;
-  /** Epoch milliseconds; from this instant on every refresh is refused. */
-  readonly endsAt: number;
 }
 
-/** The data of an access token, fixed when it is minted. */
-export interface IssuedToken extends PluginIdentity {
+/** The data of an access token, fixed when it is minted. From its end on the token is refused. */
+export interface IssuedToken extends PluginIdentity, Ending {
   readonly variant: "A" | "B";
   /** The person who launched the plugin or logged in; undefined if a machine acts for itself. */
   readonly userId?: string | undefined;
@@ -87,8 +86,6 @@ export interface IssuedToken extends PluginIdentity {
    * all.
    */
   readonly scopes: ReadonlySet<string> | undefined;
-  /** Epoch milliseconds; from this instant on the token is refused. */
-  readonly expiresAt: number;
   /**
    * The kind of registration that was removed. The token stays refused even if it is registered
    * again.
@@ -96,12 +93,10 @@ export interface IssuedToken extends PluginIdentity {
   readonly unregistered?: RegistrationNoun | undefined;
 }
 
-/** The session that belongs to a cookie. */
-export interface KeptSession {
+/** The session that belongs to a cookie. From its end on it is over. */
+export interface KeptSession extends Ending {
   /** Undefined until a person signs in. */
   readonly operator: OperatorIdentity | undefined;
-  /** Epoch milliseconds; from this instant on the session is over. */
-  readonly expiresAt: number;
 }
 
 export interface Deployment {
@@ -149,6 +144,11 @@ export function createDeployment(
 ): Deployment {
   const random = new RandomSource(settings.randomSeed);
   const time = new EmulatorClock(settings.now ?? Date.now, settings.seed.clock);
+  const clock = () => time.now();
+  // Codes, refresh tokens and authorizations of a login are kept as long as any of its access
+  // tokens. Otherwise a forgotten revocation would make a token valid again.
+  const memoryMs = Math.max(HOUR_MS, settings.tokenLifetimeSeconds * 1000);
+  const keeping = { clock, memoryMs };
   const serviceAccounts: ServiceAccounts = new ServiceAccounts(
     (id) => apiClients.find(id) !== undefined,
   );
@@ -156,28 +156,28 @@ export function createDeployment(
   return {
     settings,
     time,
-    clock: () => time.now(),
+    clock,
     switches: new EmulatorRules(settings.rules),
     publicUrl: lasting.publicUrl,
-    rateWindows: new SlidingWindow(),
+    rateWindows: new SlidingWindow(clock),
     plugins: new Plugins(settings.narrowingDelayMs, lasting.testKeys),
     serviceAccounts,
     apiClients,
     operators: new Operators(),
-    accessTokens: new SecretMap(random),
-    usedJtis: new JtiMemory(),
-    launches: new SecretMap(random),
-    launchCodes: new LaunchCodes(random),
-    pendingLogins: new SecretMap(random, MOST_PENDING_LOGINS),
-    authorizationCodes: new SecretMap(random),
-    refreshTokens: new SecretMap(random),
-    authorizations: new SecretMap(random),
-    hostSessions: new SecretMap(random),
-    loginSessions: new SecretMap(random),
+    accessTokens: new SecretMap(random, keeping),
+    usedJtis: new JtiMemory(clock),
+    launches: new SecretMap(random, keeping),
+    launchCodes: new LaunchCodes(random, keeping),
+    pendingLogins: new SecretMap(random, keeping, MOST_PENDING_LOGINS),
+    authorizationCodes: new SecretMap(random, keeping),
+    refreshTokens: new SecretMap(random, keeping),
+    authorizations: new SecretMap(random, keeping),
+    hostSessions: new SecretMap(random, keeping),
+    loginSessions: new SecretMap(random, keeping),
     faults: new EmulatorFaults(random, () => operationsOf(settings)),
-    customerLog: new CustomerLog(() => time.now()),
+    customerLog: new CustomerLog(clock),
     journal: new Journal(),
-    flows: new FlowRecord(() => time.now()),
+    flows: new FlowRecord(clock),
   };
 }
 

@@ -6,61 +6,69 @@ const SMALLEST_SWEEP = 1024;
 /** The most entries of one map, expired or not. */
 const DEFAULT_CAPACITY = 100_000;
 
-interface Entry<Value> {
-  readonly value: Value;
+/** A value that ends. */
+export interface Ending {
+  /** Epoch milliseconds. */
   readonly expiresAt: number;
+  /** A later end, until which a value that is over must stay known. */
+  readonly keptUntil?: number;
+}
+
+/** What the maps of one deployment have in common. */
+export interface Keeping {
+  readonly clock: () => number;
+  /**
+   * The milliseconds for which a value is kept after its end, so that the log can tell a late one
+   * from an unknown one.
+   */
+  readonly memoryMs: number;
 }
 
 /**
- * Keeps each value at least until `expiresAt` (epoch milliseconds). Each time the map has doubled,
- * a sweep deletes the expired values, so at most about half of them are expired. If there are still
- * more than `capacity`, the oldest are deleted too. Only hashes of the keys are stored, because a
- * key may be a secret or very long. The map is synchronous, so that concurrent uses of a key have
- * an order.
+ * Keeps each value at least until its end and `memoryMs` longer. Each time the map has doubled, a
+ * sweep deletes what is over, so at most about half of the values are. If there are still more than
+ * `capacity`, the oldest are deleted too. Only hashes of the keys are stored, because a key may be
+ * a secret or very long. The map is synchronous, so that concurrent uses of a key have an order.
  */
-export class ExpiringMap<Value> {
-  readonly #byHash = new Map<string, Entry<Value>>();
+export class ExpiringMap<Value extends Ending> {
+  readonly #byHash = new Map<string, Value>();
+  readonly #keeping: Keeping;
   readonly #capacity: number;
   #sweepAt = SMALLEST_SWEEP;
 
-  constructor(capacity: number = DEFAULT_CAPACITY) {
+  constructor(keeping: Keeping, capacity: number = DEFAULT_CAPACITY) {
+    this.#keeping = keeping;
     this.#capacity = capacity;
   }
 
   /** Returns a value that may have expired. */
   find(key: string | undefined): Value | undefined {
-    return key === undefined ? undefined : this.#byHash.get(hashOf(key))?.value;
+    return key === undefined ? undefined : this.#byHash.get(hashOf(key));
   }
 
-  set(key: string, value: Value, expiresAt: number, now: number): void {
-    const entries = this.#byHash;
-    entries.set(hashOf(key), { value, expiresAt });
-    if (entries.size < this.#sweepAt) return;
-    for (const [hash, old] of entries) if (old.expiresAt <= now) entries.delete(hash);
-    if (entries.size > this.#capacity) {
-      // A tenth is deleted at once. If it were one entry, the next `set` would sweep the whole map
+  set(key: string, value: Value): void {
+    const values = this.#byHash;
+    values.set(hashOf(key), value);
+    if (values.size < this.#sweepAt) return;
+    const { clock, memoryMs } = this.#keeping;
+    const forgotten = clock() - memoryMs;
+    for (const [hash, { expiresAt, keptUntil = expiresAt }] of values)
+      if (keptUntil <= forgotten) values.delete(hash);
+    if (values.size > this.#capacity) {
+      // A tenth is deleted at once. If it were one value, the next `set` would sweep the whole map
       // again.
-      for (const oldest of entries.keys()) {
-        if (entries.size > this.#capacity * 0.9) entries.delete(oldest);
+      for (const oldest of values.keys()) {
+        if (values.size > this.#capacity * 0.9) values.delete(oldest);
       }
     }
-    this.#sweepAt = Math.max(SMALLEST_SWEEP, Math.min(entries.size * 2, this.#capacity + 1));
+    this.#sweepAt = Math.max(SMALLEST_SWEEP, Math.min(values.size * 2, this.#capacity + 1));
   }
 
-  /**
-   * Changes members of a known value, which it returns as it was. By default `expiresAt` stays the
-   * same.
-   */
-  change(
-    key: string | undefined,
-    members: Partial<Value>,
-    now: number,
-    expiresAt?: number,
-  ): Value | undefined {
-    const kept = key === undefined ? undefined : this.#byHash.get(hashOf(key));
-    if (key === undefined || kept === undefined) return undefined;
-    this.set(key, { ...kept.value, ...members }, expiresAt ?? kept.expiresAt, now);
-    return kept.value;
+  /** Changes members of a known value, which it returns as it was. */
+  change(key: string | undefined, members: Partial<Value>): Value | undefined {
+    const value = this.find(key);
+    if (key !== undefined && value !== undefined) this.set(key, { ...value, ...members });
+    return value;
   }
 
   delete(key: string): void {
@@ -69,10 +77,10 @@ export class ExpiringMap<Value> {
 
   /** Replaces each value by the result of `revision`; if that is undefined, deletes it. */
   revise(revision: (value: Value) => Value | undefined): void {
-    for (const [hash, { value, expiresAt }] of this.#byHash) {
+    for (const [hash, value] of this.#byHash) {
       const revised = revision(value);
       if (revised === undefined) this.#byHash.delete(hash);
-      else this.#byHash.set(hash, { value: revised, expiresAt });
+      else this.#byHash.set(hash, revised);
     }
   }
 
@@ -85,18 +93,18 @@ export class ExpiringMap<Value> {
 /** 256 bits. RFC 6749 section 10.10 asks for 160. */
 const SECRET_BYTES = 32;
 
-export class SecretMap<Value> extends ExpiringMap<Value> {
+export class SecretMap<Value extends Ending> extends ExpiringMap<Value> {
   readonly #random: RandomSource;
 
-  constructor(random: RandomSource, capacity?: number) {
-    super(capacity);
+  constructor(random: RandomSource, keeping: Keeping, capacity?: number) {
+    super(keeping, capacity);
     this.#random = random;
   }
 
   /** Stores the value under a new secret, which it returns and stores nowhere. */
-  mint(value: Value, expiresAt: number, now: number): string {
+  mint(value: Value): string {
     const secret = this.#random.bytes(SECRET_BYTES).toString("base64url");
-    this.set(secret, value, expiresAt, now);
+    this.set(secret, value);
     return secret;
   }
 }

@@ -1,7 +1,7 @@
 // The jti values that plugins have used, each remembered for as long as an assertion with it can be
 // accepted.
 import type { PluginIdentity } from "../registrations/keys.js";
-import { ExpiringMap } from "../state/expiring-map.js";
+import { type Ending, ExpiringMap } from "../state/expiring-map.js";
 
 /**
  * An assertion is accepted from 30 s before its iat until 330 s after it; 30 s are added against
@@ -12,14 +12,19 @@ const MEMORY_MS = 390_000;
 const MOST = 1_000_000;
 
 export class JtiMemory {
-  /** The end (epoch milliseconds) until which a repeat is refused. */
-  readonly #refusedUntil = new ExpiringMap<number>(MOST);
+  /** A repeat is refused until the end of each. */
+  readonly #used: ExpiringMap<Ending>;
+
+  constructor(clock: () => number) {
+    this.#used = new ExpiringMap({ clock, memoryMs: 0 }, MOST);
+  }
 
   /** Returns whether the plugin may use it, once. Two plugins, or two tenants, may use the same. */
   use({ tenantId, clientId }: PluginIdentity, jti: string, now: number): boolean {
     const key = JSON.stringify([tenantId, clientId, jti]);
-    if (now < (this.#refusedUntil.find(key) ?? Number.NEGATIVE_INFINITY)) return false;
-    this.#refusedUntil.set(key, now + MEMORY_MS, now + MEMORY_MS, now);
+    const used = this.#used.find(key);
+    if (used !== undefined && now < used.expiresAt) return false;
+    this.#used.set(key, { expiresAt: now + MEMORY_MS });
     return true;
   }
 }

@@ -11,22 +11,15 @@ import {
   unless,
 } from "../rules/checks.js";
 import { shown } from "../rules/shown.js";
-import { SecretMap } from "../state/expiring-map.js";
-
-/**
- * A record is kept for this long after it ends, so that the log can tell a late code from an
- * unknown one.
- */
-export const CODE_MEMORY_MS = 3_600_000;
+import { type Ending, SecretMap } from "../state/expiring-map.js";
 
 /** The plugin that is launched, and the operator who launches it. */
 export type LaunchIdentity = PluginIdentity & OperatorIdentity;
 
-interface LaunchCode extends LaunchIdentity {
+/** It can be exchanged until its end, that instant included. */
+interface LaunchCode extends LaunchIdentity, Ending {
   readonly codeChallenge: string;
   readonly spent: boolean;
-  /** Epoch milliseconds, the last instant at which it can be exchanged. */
-  readonly expiresAt: number;
 }
 
 /**
@@ -42,10 +35,8 @@ export class LaunchCodes extends SecretMap<LaunchCode> {
     { tenantId, clientId, userId }: LaunchIdentity,
     codeChallenge: string,
     expiresAt: number,
-    now: number,
   ): string {
-    const record = { tenantId, clientId, userId, codeChallenge, spent: false, expiresAt };
-    return this.mint(record, expiresAt + CODE_MEMORY_MS, now);
+    return this.mint({ tenantId, clientId, userId, codeChallenge, spent: false, expiresAt });
   }
 
   /**
@@ -54,7 +45,7 @@ export class LaunchCodes extends SecretMap<LaunchCode> {
    * the code unspent.
    */
   spend(value: string | undefined, at: number): PresentedCode | undefined {
-    const code = this.change(value, { spent: true }, at);
+    const code = this.change(value, { spent: true });
     return code && { code, at };
   }
 }

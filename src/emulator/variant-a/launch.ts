@@ -11,7 +11,7 @@ import { pluginNames } from "../registrations/plugins.js";
 import { type Refusal, refusalError, unless } from "../rules/checks.js";
 import { shown } from "../rules/shown.js";
 import type { Deployment } from "../state/deployment.js";
-import { CODE_MEMORY_MS, type LaunchIdentity } from "./launch-codes.js";
+import type { LaunchIdentity } from "./launch-codes.js";
 
 /** Milliseconds. The description shows no limit. */
 const LAUNCH_LIFETIME_MS = 600_000;
@@ -56,10 +56,9 @@ export function openLaunch(
     flow.add(TO_BROWSER, "Launch refused", { refused: refusal.rule });
     return logged(deployment, identity, refusal);
   }
-  const now = clock();
-  const expiresAt = now + LAUNCH_LIFETIME_MS;
+  const expiresAt = clock() + LAUNCH_LIFETIME_MS;
   const record = { tenantId, clientId, userId, used: false, expiresAt };
-  const opaqueCode = deployment.launches.mint(record, expiresAt + CODE_MEMORY_MS, now);
+  const opaqueCode = deployment.launches.mint(record);
   const state = settings.launchState === "launch-parameter" ? stateOf(opaqueCode) : undefined;
   flow.add(TO_BROWSER, "Plugin launched", {
     fields: { opaque_code: opaqueCode, state },
@@ -123,9 +122,9 @@ function issueCode(deployment: Deployment, attempt: AuthorizationAttempt): Launc
   }
   const refusal = checkPlugin(deployment, attempt);
   if (refusal !== undefined) return refusal;
-  launches.change(opaqueCode, { used: true }, now);
+  launches.change(opaqueCode, { used: true });
   const expiresAt = now + settings.codeLifetimeSeconds * 1000;
-  const code = launchCodes.issue(attempt, codeChallenge, expiresAt, now);
+  const code = launchCodes.issue(attempt, codeChallenge, expiresAt);
   const struck = { variant: "A", operation: "authorizeLaunch", tenantId, clientId } as const;
   const isPostedTwice = deployment.faults.strike("launch", struck) !== undefined;
   const state = settings.launchState === "launch-parameter" ? stateOf(opaqueCode) : opaqueCode;

@@ -1,11 +1,15 @@
 // The rate limit of the token endpoint: "per tenant, on the token endpoint; sliding window"
 // (description, section 8).
 import type { RateLimit } from "../options.js";
-import { ExpiringMap } from "../state/expiring-map.js";
+import { type Ending, ExpiringMap } from "../state/expiring-map.js";
 
 export class SlidingWindow {
   /** The instants (epoch milliseconds) of the admitted requests of each tenant. */
-  readonly #admitted = new ExpiringMap<readonly number[]>();
+  readonly #windows: ExpiringMap<Ending & { readonly admitted: readonly number[] }>;
+
+  constructor(clock: () => number) {
+    this.#windows = new ExpiringMap({ clock, memoryMs: 0 });
+  }
 
   /**
    * An admitted request occupies a slot from its instant until just before the instant
@@ -16,10 +20,10 @@ export class SlidingWindow {
     const windowMs = limit.windowSeconds * 1000;
     // If the clock was set back, instants that are now in the future do not count.
     const isCounted = (at: number) => at <= now && now < at + windowMs;
-    const admitted = (this.#admitted.find(tenantId) ?? []).filter(isCounted);
+    const admitted = (this.#windows.find(tenantId)?.admitted ?? []).filter(isCounted);
     const [oldest] = admitted;
     if (oldest !== undefined && admitted.length >= limit.requests) return oldest + windowMs;
-    this.#admitted.set(tenantId, [...admitted, now], now + windowMs, now);
+    this.#windows.set(tenantId, { admitted: [...admitted, now], expiresAt: now + windowMs });
     return undefined;
   }
 }

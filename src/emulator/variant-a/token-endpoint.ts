@@ -39,13 +39,11 @@ export async function answerTokenRequest(
   request: Request,
   note: RequestNote,
 ): Promise<Response> {
-  const { clock, customerLog, launchCodes, plugins, settings } = deployment;
+  const { customerLog, plugins, settings } = deployment;
   const limited = checkRate(deployment, tenantId);
   if (limited !== undefined) {
-    if (!settings.rateLimitedAttemptSpendsCode) return limited;
-    const body = await readBody(request);
-    const form = new URLSearchParams("text" in body ? body.text : "");
-    for (const code of form.getAll("code")) launchCodes.spend(code, clock());
+    const body = settings.rateLimitedAttemptSpendsCode ? await readBody(request) : undefined;
+    if (body && "text" in body) spendAll(deployment, new URLSearchParams(body.text));
     return limited;
   }
   const read = await readForm(deployment, request);
@@ -129,7 +127,7 @@ const FIELDS = [
 type TokenRequest = Readonly<Record<(typeof FIELDS)[number], string | undefined>>;
 
 async function readForm(deployment: Deployment, request: Request): Promise<TokenRequest | Refusal> {
-  const { clock, launchCodes, settings, switches } = deployment;
+  const { settings, switches } = deployment;
   const body = await readTokenRequest(switches, request, "token-request");
   if ("rule" in body) return body;
   const form = new URLSearchParams(body.text);
@@ -145,10 +143,12 @@ async function readForm(deployment: Deployment, request: Request): Promise<Token
   // refused assertion. All values of a repeated parameter count, because a server with other rules
   // could exchange any of them.
   const isExchange = form.getAll("grant_type").includes("authorization_code");
-  if (isExchange && settings.unauthenticatedAttemptSpendsCode) {
-    for (const code of form.getAll("code")) launchCodes.spend(code, clock());
-  }
+  if (isExchange && settings.unauthenticatedAttemptSpendsCode) spendAll(deployment, form);
   return refusal;
+}
+
+function spendAll({ clock, launchCodes }: Deployment, form: URLSearchParams): void {
+  for (const code of form.getAll("code")) launchCodes.spend(code, clock());
 }
 
 const requestChecks: Checks<TokenRequest> = {
@@ -252,15 +252,14 @@ function issueToken(
   plugin: Plugin,
   operator: Operator | undefined,
 ): Response {
-  const now = clock();
   const { tenantId, clientId, grant } = plugin;
   const { userId, firstname, lastname, roles = plugin.roles } = operator ?? {};
   const issued = { tenantId, clientId, userId, scopes: grant.scopes };
-  const expiresAt = now + settings.tokenLifetimeSeconds * 1000;
+  const expiresAt = clock() + settings.tokenLifetimeSeconds * 1000;
   const isNumber = settings.userIdType === "number" && WHOLE_NUMBER.test(userId ?? "");
   const user = operator && { userId: isNumber ? Number(userId) : userId, firstname, lastname };
   const body = {
-    access_token: accessTokens.mint({ variant: "A", ...issued, expiresAt }, expiresAt, now),
+    access_token: accessTokens.mint({ variant: "A", ...issued, expiresAt }),
     token_type: "Bearer",
     expires_in: settings.tokenLifetimeSeconds,
     ...(settings.revoShape === "nested"

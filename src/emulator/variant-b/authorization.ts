@@ -115,21 +115,14 @@ export function refuseAuthorization(
 /** The description does not show this lifetime. */
 const PENDING_LIFETIME_MS = 600_000;
 /**
- * Logins and codes are stored this long after their end, so that the log distinguishes a late one
- * from an unknown one.
- */
-const MEMORY_MS = 3_600_000;
-
-/**
  * Returns the id of the login, which is of no use without the session of the browser that began it.
  */
 export function beginPending(
   { clock, pendingLogins }: Deployment,
   request: AuthorizationRequest,
 ): string {
-  const now = clock();
-  const expiresAt = now + PENDING_LIFETIME_MS;
-  return pendingLogins.mint({ request, isDecided: false, expiresAt }, expiresAt + MEMORY_MS, now);
+  const expiresAt = clock() + PENDING_LIFETIME_MS;
+  return pendingLogins.mint({ request, isDecided: false, expiresAt });
 }
 
 export function findPending(
@@ -188,16 +181,13 @@ export function decide(
   person: Operator | undefined,
 ): string {
   const { authorizationCodes, clock, customerLog, settings, switches } = deployment;
-  const now = clock();
   const { client, redirectUri, codeChallenge, scopes } = request;
   const { clientId } = client;
   if (person !== undefined && (decision === "allow" || !switches.isEnforced("login.consent"))) {
     const { tenantId, userId } = person;
-    const expiresAt = now + settings.codeLifetimeSeconds * 1000;
+    const expiresAt = clock() + settings.codeLifetimeSeconds * 1000;
     const bound = { tenantId, userId, clientId, redirectUri, codeChallenge, scopes, expiresAt };
-    return callbackUrl(deployment, request, {
-      code: authorizationCodes.mint(bound, expiresAt + MEMORY_MS, now),
-    });
+    return callbackUrl(deployment, request, { code: authorizationCodes.mint(bound) });
   }
   const caller = { tenantId: person?.tenantId ?? client.tenantId, clientId };
   const finding = { expected: "the person's consent", actual: "the person refused" };

@@ -256,7 +256,7 @@ function finish(
   person: Operator | undefined,
 ): Response {
   // Only the first decision counts.
-  deployment.pendingLogins.change(id, { isDecided: true }, deployment.clock());
+  deployment.pendingLogins.change(id, { isDecided: true });
   const location = decide(deployment, asked, decision, person);
   recordCallback(deployment, deployment.flows.find(id), location, { decision, person });
   return redirect(location);

@@ -9,7 +9,6 @@ import {
   shownGrantType,
   wrongVerifier,
 } from "../oauth.js";
-import type { Settings } from "../options.js";
 import { recordTokenRequest } from "../records/flow.js";
 import type { RequestNote } from "../records/journal.js";
 import type { ApiClient } from "../registrations/clients.js";
@@ -135,14 +134,14 @@ interface IssuedTokens {
 }
 
 function grantTokens(deployment: Deployment, request: ClientRequest): IssuedTokens | Refusal {
-  const { apiClients, clock, serviceAccounts, switches } = deployment;
+  const { apiClients, serviceAccounts, switches } = deployment;
   const { client_id } = request;
   if (request.grant === "client_credentials") {
     const account = serviceAccounts.find(client_id);
     const caller = authenticate(switches, "client.authentication", account, request);
     if ("rule" in caller) return caller;
     const { tenantId, clientId, scopes } = caller;
-    return { access_token: mintAccessToken(deployment, { tenantId, clientId, scopes }, clock()) };
+    return { access_token: mintAccessToken(deployment, { tenantId, clientId, scopes }) };
   }
   const rule = "api-client.authentication";
   const client = authenticate(switches, rule, apiClients.find(client_id), request);
@@ -245,19 +244,18 @@ function exchangeCode(
     // RFC 6749 section 4.1.2: "SHOULD revoke (when possible) all tokens previously issued based on
     // that code".
     const isReuse = refusal.rule === "client-code.unspent";
-    if (isReuse) authorizations.change(code.authorizationId, { revoked: true }, now);
+    if (isReuse) authorizations.change(code.authorizationId, { revoked: true });
     return refusal;
   }
   const { tenantId, userId, scopes } = code;
-  const endsAt = now + settings.refreshTokens.lifetimeSeconds * 1000;
+  const expiresAt = now + settings.refreshTokens.lifetimeSeconds * 1000;
   const granted = { tenantId, clientId: client.clientId, userId, scopes };
-  const authorization = { ...granted, revoked: false, endsAt };
-  const authorizationId = authorizations.mint(authorization, keepUntil(settings, endsAt), now);
-  // The code is spent from here on.
-  authorizationCodes.change(request.code, { authorizationId }, now, keepUntil(settings, endsAt));
+  const authorizationId = authorizations.mint({ ...granted, revoked: false, expiresAt });
+  // The code is spent from here on, which stays known as long as its login.
+  authorizationCodes.change(request.code, { authorizationId, keptUntil: expiresAt });
   return {
-    access_token: mintAccessToken(deployment, { ...granted, authorizationId }, now),
-    refresh_token: mintRefreshToken(deployment, authorizationId, authorization, now),
+    access_token: mintAccessToken(deployment, { ...granted, authorizationId }),
+    refresh_token: mintRefreshToken(deployment, authorizationId, expiresAt),
   };
 }
 
@@ -279,8 +277,12 @@ const refreshChecks: Checks<RefreshAttempt> = {
     unless(!authorization.revoked, "what the person allowed", "it was revoked"),
   "refresh.reuse": ({ token }) =>
     unless(!token.rotated, "the newest refresh token", "one that was rotated"),
-  "refresh.lifetime": ({ authorization: { endsAt }, now }) =>
-    unless(now < endsAt, "a login that is not over", `it ended ${(now - endsAt) / 1000} s ago`),
+  "refresh.lifetime": ({ authorization: { expiresAt }, now }) =>
+    unless(
+      now < expiresAt,
+      "a login that is not over",
+      `it ended ${(now - expiresAt) / 1000} s ago`,
+    ),
   "refresh.idle": ({ token: { idleAt }, now }) =>
     unless(
       now < idleAt,
@@ -320,53 +322,38 @@ function refresh(
   if (refusal !== undefined) {
     // One of its two users stole it, and the server cannot know which (RFC 9700 section 4.14.2).
     const isTheft = refusal.rule === "refresh.reuse" && reuseDetection;
-    if (isTheft) authorizations.change(authorizationId, { revoked: true }, now);
+    if (isTheft) authorizations.change(authorizationId, { revoked: true });
     return refusal;
   }
   const idleAt = now + idleSeconds * 1000;
-  refreshTokens.change(request.refresh_token, { rotated: rotation, idleAt }, now);
+  refreshTokens.change(request.refresh_token, { rotated: rotation, idleAt });
   const { tenantId, clientId, userId } = authorization;
   // Narrows the grant for this access token alone (RFC 6749 section 6).
   const scopes =
     request.scope === undefined ? authorization.scopes : new Set(request.scope.split(" "));
   const granted = { tenantId, clientId, userId, authorizationId, scopes };
   return {
-    access_token: mintAccessToken(deployment, granted, now),
+    access_token: mintAccessToken(deployment, granted),
     refresh_token: rotation
-      ? mintRefreshToken(deployment, authorizationId, authorization, now)
+      ? mintRefreshToken(deployment, authorizationId, authorization.expiresAt)
       : undefined,
   };
 }
 
 /** Mints a token of Variant B for an account or, with `authorizationId`, for a person. */
 function mintAccessToken(
-  { accessTokens, settings }: Deployment,
+  { accessTokens, clock, settings }: Deployment,
   granted: Omit<IssuedToken, "variant" | "expiresAt">,
-  now: number,
 ): string {
-  const expiresAt = now + settings.tokenLifetimeSeconds * 1000;
-  return accessTokens.mint({ variant: "B", ...granted, expiresAt }, expiresAt, now);
+  const expiresAt = clock() + settings.tokenLifetimeSeconds * 1000;
+  return accessTokens.mint({ variant: "B", ...granted, expiresAt });
 }
 
 function mintRefreshToken(
-  { refreshTokens, settings }: Deployment,
+  { clock, refreshTokens, settings }: Deployment,
   authorizationId: string,
-  { endsAt }: Authorization,
-  now: number,
+  expiresAt: number,
 ): string {
-  const idleAt = now + settings.refreshTokens.idleSeconds * 1000;
-  return refreshTokens.mint(
-    { authorizationId, rotated: false, idleAt },
-    keepUntil(settings, endsAt),
-    now,
-  );
-}
-
-/**
- * Codes, refresh tokens and authorizations of a login are kept as long as any of its access tokens.
- * Otherwise a forgotten revocation would make a token valid again, and a reuse would look like an
- * unknown value.
- */
-function keepUntil({ tokenLifetimeSeconds }: Settings, endsAt: number): number {
-  return endsAt + tokenLifetimeSeconds * 1000;
+  const idleAt = clock() + settings.refreshTokens.idleSeconds * 1000;
+  return refreshTokens.mint({ authorizationId, rotated: false, idleAt, expiresAt });
 }
