@@ -45,7 +45,7 @@ function overview(view: AdminView): Markup {
   };
   const reset = confirmation(view, texts, { id: "reset", action: "/reset" });
   return html`${panel("served", "What is served", served(view))}${panel("clock", "Clock", clockForms(view))}
-${panel("tenants", "Tenants", tenants(view))}${panel("seed", "Reset", reset)}`;
+${panel("tenants", "Host applications", tenants(view))}${panel("seed", "Reset", reset)}`;
 }
 
 function served({ deployment }: AdminView): Markup {
@@ -84,17 +84,15 @@ function clockForms(view: AdminView): Markup {
 }
 
 function tenants({ deployment }: AdminView): Markup {
-  const { plugins, serviceAccounts, apiClients, operators, settings } = deployment;
-  const records = [plugins, serviceAccounts, apiClients, operators].flatMap((registry) => [
-    ...registry.list().map(({ tenantId }) => tenantId),
-  ]);
-  const ids = [...new Set(records.filter((id) => id !== undefined))];
+  const { plugins, operators, settings } = deployment;
+  const records = settings.variants.includes("A") ? [...plugins.list(), ...operators.list()] : [];
+  const ids = [...new Set(records.map(({ tenantId }) => tenantId))];
   if (ids.length === 0) {
-    return html`<p class="quiet">Nothing is registered yet. Register in code, by a seed, or on the pages of this menu.</p>`;
+    return html`<p class="quiet">No tenant has a plugin or an operator of Variant A. Register in code, by a seed, or on the pages of this menu.</p>`;
   }
   const host = (id: string) =>
-    html` <a href="${linkTo(deployment, `/host/${encodeURIComponent(id)}`)}">Host application</a>`;
-  return html`<ul>${ids.map((id) => html`<li><code>${id}</code>${settings.variants.includes("A") ? host(id) : ""}</li>`)}</ul>`;
+    html`<li><a href="${linkTo(deployment, `/host/${encodeURIComponent(id)}`)}"><code>${id}</code></a></li>`;
+  return html`<ul>${ids.map(host)}</ul>`;
 }
 
 export const faultsPage: AdminPage = {

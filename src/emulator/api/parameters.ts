@@ -233,7 +233,10 @@ function wireOf(form: ParameterForm, all: Pairs, decode: Decode): Wire {
   const { name } = form;
   const style = styleOf(form);
   const isExploded = form.explode ?? style === "form";
-  const delimiter = DELIMITERS[style] ?? ",";
+  const isLabel = style === "label";
+  // In these two styles the values stand alone; in all others the name is before each.
+  const isNamed = style !== "simple" && !isLabel;
+  const delimiter = isLabel && isExploded ? "." : (DELIMITERS[style] ?? ",");
   const membersOf = (flat: readonly string[]) => {
     if (flat.length % 2 === 1) throw new Malformed("a name without a value");
     return flat.flatMap((key, index) =>
@@ -249,52 +252,44 @@ function wireOf(form: ParameterForm, all: Pairs, decode: Decode): Wire {
     }
     return [Object.fromEntries(members)];
   };
-  if (style === "simple" || style === "label") {
-    const [sent] = all.map(([, text]) => text);
-    if (sent === undefined) return { scalar: () => [], list: () => undefined, object: () => [] };
-    const isLabel = style === "label";
-    const text = () => {
-      if (isLabel && !sent.startsWith("."))
-        throw new Malformed("text that does not start with a dot");
-      return isLabel ? sent.slice(1) : sent;
-    };
-    const between = isLabel && isExploded ? "." : ",";
-    // Spaces around the commas of a header are not part of the values (RFC 9110 section 5.6.1).
-    const parts = () =>
-      text()
-        .split(between)
-        .map((part) => (form.in === "header" ? part.trim() : part));
-    return {
-      scalar: () => [decode(text())],
-      list: () => parts().map(decode),
-      object: (described) =>
-        objectOf(isExploded ? parts().map(memberText) : membersOf(parts()), described),
-    };
-  }
   const pairs = style === "matrix" ? matrixPairs(all) : all;
+  const own = isNamed
+    ? textsOf(name, pairs)
+    : all.map(([, text]) => (isLabel ? afterStart(text, ".", "a dot") : text));
+  // Spaces around the commas of a header are not part of the values (RFC 9110 section 5.6.1).
+  const parts = () =>
+    onlyOne(own)
+      .split(delimiter)
+      .map((part) => (form.in === "header" ? part.trim() : part));
   // An exploded cookie is written with ampersands, inside what for HTTP is one cookie.
   const isSplit = form.in === "cookie" && isExploded;
   const exploded = isSplit ? pairs.flatMap(([key, text]) => pairsOf(`${key}=${text}`)) : pairs;
-  const own = textsOf(name, pairs);
+  const isSpread = isNamed && isExploded;
   return {
     scalar: () => (own.length === 0 ? [] : [decode(onlyOne(own))]),
     list: () => {
       if (own.length === 0) return undefined;
-      return (isExploded ? textsOf(name, exploded) : onlyOne(own).split(delimiter)).map(decode);
+      return (isSpread ? textsOf(name, exploded) : parts()).map(decode);
     },
     object(described, names) {
-      if (!isExploded)
-        return own.length === 0
-          ? []
-          : objectOf(membersOf(onlyOne(own).split(delimiter)), described);
-      const documented = new Set(described.names);
-      const { isOpen } = described;
-      const isMember = (key: string | undefined) =>
-        key !== undefined && (documented.has(key) || (isOpen && !names.includes(key)));
-      const members = exploded.filter(([key]) => isMember(decodedName(key)));
-      return members.length === 0 ? [] : objectOf(members, described);
+      if (isSpread) {
+        const documented = new Set(described.names);
+        const { isOpen } = described;
+        const isMember = (key: string | undefined) =>
+          key !== undefined && (documented.has(key) || (isOpen && !names.includes(key)));
+        const members = exploded.filter(([key]) => isMember(decodedName(key)));
+        return members.length === 0 ? [] : objectOf(members, described);
+      }
+      if (own.length === 0) return [];
+      return objectOf(isExploded ? parts().map(memberText) : membersOf(parts()), described);
     },
   };
+}
+
+/** @throws Malformed */
+function afterStart(text: string, start: string, what: string): string {
+  if (text.startsWith(start)) return text.slice(start.length);
+  throw new Malformed(`text that does not start with ${what}`);
 }
 
 function memberText(part: string): readonly [string, string] {
@@ -306,8 +301,7 @@ function memberText(part: string): readonly [string, string] {
 /** ;color=blue;size=2 */
 function matrixPairs(all: Pairs): Pairs {
   const [text = ""] = all.map(([, value]) => value);
-  if (!text.startsWith(";")) throw new Malformed("text that does not start with a semicolon");
-  return text.slice(1).split(";").flatMap(pairsOf1);
+  return afterStart(text, ";", "a semicolon").split(";").flatMap(pairsOf1);
 }
 
 type Tree = Map<string, Tree | string[]>;
