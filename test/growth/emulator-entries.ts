@@ -255,36 +255,35 @@ function* pathEntries(): Generator<Entry> {
 }
 
 const adminForms = [
-  { page: "/plugins", id: "register", fields: ["clientId", "scopes", "devices", "pageUrl"] },
-  { page: "/clients", id: "register", fields: ["redirectUris", "tenantId"] },
-  { page: "/operators", id: "register", fields: ["capabilities", "password"] },
-  { page: "/faults", id: "arm", fields: ["members"] },
-  { page: "", id: "advance", fields: ["clock"] },
+  ...["/plugins", "/accounts", "/clients", "/operators"].map((page) => ({
+    ...{ page, id: "register", field: "members" },
+  })),
+  { page: "/faults", id: "arm", field: "members" },
+  { page: "", id: "steer", field: "clock" },
 ];
 
 /** Forms at /_emulator, which a person fills. */
 function* adminEntries(): Generator<Entry> {
-  for (const { page, id, fields } of adminForms)
-    for (const field of fields)
-      for (const [shape, text] of Object.entries({ ...texts, ...documents }))
-        yield {
-          ...{ name: `form ${page}, ${field}: ${shape}`, most: 60_000, reaches: /^400 <!doctype/ },
-          prepare: async (size) => {
-            const world = emptied();
-            const { origin } = new URL(world.emulator.publicUrl);
-            const browser = await world.open(`/_emulator${page}`);
-            const action = / action="([^"]*)"/.exec(browser.form(id))?.[1] ?? "";
-            const value = within(size, text, asForm);
-            const filled = { ...Object.fromEntries(browser.fields(id)), [field]: value };
-            const body = String(new URLSearchParams(filled));
-            return () =>
-              world.send(action, {
-                method: "POST",
-                headers: { "content-type": form, origin },
-                body,
-              });
-          },
-        };
+  for (const { page, id, field } of adminForms)
+    for (const [shape, text] of Object.entries({ ...texts, ...documents }))
+      yield {
+        ...{ name: `form ${page}, ${field}: ${shape}`, most: 60_000, reaches: /^400 <!doctype/ },
+        prepare: async (size) => {
+          const world = emptied();
+          const { origin } = new URL(world.emulator.publicUrl);
+          const browser = await world.open(`/_emulator${page}`);
+          const action = / action="([^"]*)"/.exec(browser.form(id))?.[1] ?? "";
+          const value = within(size, text, asForm);
+          const filled = { ...Object.fromEntries(browser.fields(id)), [field]: value };
+          const body = String(new URLSearchParams(filled));
+          return () =>
+            world.send(action, {
+              method: "POST",
+              headers: { "content-type": form, origin },
+              body,
+            });
+        },
+      };
 }
 
 /** Forms for people: those of the login of Variant B and of the host application. */
