@@ -1,11 +1,11 @@
 /**
  * The locks of a file store among processes, which may be killed or suspended at any moment. A lock
- * is a folder with one file, named after the holder. It is made elsewhere and renamed, which fails
- * over a folder that is not empty, so that one of two processes wins. The lock of a holder that is
- * gone is freed by removing its file. No two holders have the same name, so a late removal never
- * frees the lock of another holder.
+ * is a folder with one file or folder, named after the holder. It is made elsewhere and renamed,
+ * which fails over a folder that is not empty, so that one of two processes wins. The lock of a
+ * holder that is gone is freed by removing what is named after it. No two holders have the same
+ * name, so a late removal never frees the lock of another holder.
  */
-import { createHash, randomBytes } from "node:crypto";
+import { createHash } from "node:crypto";
 import {
   mkdirSync,
   readdirSync,
@@ -15,20 +15,24 @@ import {
   rmdirSync,
   rmSync,
   statSync,
-  unlinkSync,
   writeFileSync,
 } from "node:fs";
 import { utimes } from "node:fs/promises";
 import { hostname } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { StoreError } from "../errors.js";
-import { isOld, quietly, systemCode, undefinedIfMissing, won } from "./file-folder.js";
+import {
+  isFull,
+  isRaced,
+  makeFolders,
+  quietly,
+  randomText,
+  systemCode,
+  undefinedIfMissing,
+} from "./file-system.js";
 
-/**
- * How often a holder sends a beat, by setting the time of its folder or file. Shared disks hand it
- * on within a second.
- */
+/** How often a holder sends a beat, by setting the time of its file or folder. */
 export const beatEveryMs = 1_000;
 /**
  * A holder counts as gone if another process watched it for this time, five beats, and saw none.
@@ -61,7 +65,7 @@ function thisMachine(): string {
         readlinkSync("/proc/self/ns/pid"),
       );
   } catch {
-    parts.push(randomBytes(8).toString("hex"));
+    parts.push(randomText());
   }
   machine = createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 16);
   return machine;
@@ -72,7 +76,7 @@ function thisMachine(): string {
  * name.
  */
 export function newHolder(): string {
-  return `${thisMachine()}.${process.pid}.${randomBytes(8).toString("hex")}`;
+  return `${thisMachine()}.${process.pid}.${randomText()}`;
 }
 
 /** Recognises holders, because network shares and file browsers may leave other files there. */
@@ -124,6 +128,8 @@ export function watchHolders(clock: () => number = () => performance.now()): Wat
 }
 
 export interface HeldLock {
+  /** The file or folder of the holder, which is gone when another process has taken over. */
+  readonly held: string;
   /** Aborted with `store_locked` when a beat finds that another process has taken over. */
   readonly lease: AbortSignal;
   release(): void;
@@ -131,10 +137,11 @@ export interface HeldLock {
 
 /** Sends beats, and looks whether the lock is still held, until it is released. */
 function hold(lock: string, holder: string): HeldLock {
+  const held = join(lock, holder);
   const lease = new AbortController();
   const timer = setInterval(() => {
     const now = new Date();
-    utimes(join(lock, holder), now, now).catch((error) => {
+    utimes(held, now, now).catch((error) => {
       if (systemCode(error) !== "ENOENT") return;
       clearInterval(timer);
       lease.abort(
@@ -147,12 +154,12 @@ function hold(lock: string, holder: string): HeldLock {
     clearInterval(timer);
     free(lock, holder);
   };
-  return { lease: lease.signal, release };
+  return { held, lease: lease.signal, release };
 }
 
 /** Each of the two calls fails if another process holds the lock. */
 function free(lock: string, holder: string): void {
-  quietly(() => unlinkSync(join(lock, holder)));
+  quietly(() => rmSync(join(lock, holder), { recursive: true, force: true }));
   quietly(() => rmdirSync(lock));
 }
 
@@ -168,6 +175,39 @@ export function pause(tries: number): Promise<void> {
 
 const isSilent: Watch = watchHolders();
 
+/** Makes the folder of a lock, and in it the file or folder of the holder. */
+export type Make = (lock: string, holder: string) => void | Promise<void>;
+
+export const withFile =
+  (write: (path: string) => void | Promise<void>): Make =>
+  (lock, holder) => {
+    mkdirSync(lock, { mode: 0o700 });
+    return write(join(lock, holder));
+  };
+
+const withEmptyFile = withFile((path) => writeFileSync(path, "", { mode: 0o600 }));
+
+/** It is moved where the disk is full, so that entries can still be removed then. */
+const spare = "spare/holder";
+
+export function makeSpare(locks: string): void {
+  makeFolders(join(locks, spare));
+}
+
+export const withFolder: Make = (lock, holder) => {
+  try {
+    makeFolders(join(lock, holder));
+  } catch (error) {
+    const from = join(dirname(lock), spare);
+    const isMoved = quietly(() => {
+      renameSync(from, join(dirname(from), holder));
+      renameSync(dirname(from), lock);
+      return true;
+    });
+    if (!isFull(error) || !isMoved) throw error;
+  }
+};
+
 /**
  * Takes the lock at this path, whose parent exists. Tries until `endsAt` on the clock
  * `performance.now()`, and at least once.
@@ -176,12 +216,12 @@ export async function takeLock(
   lock: string,
   timeoutMs: number,
   endsAt: number,
-  isGone: Watch = isSilent,
+  { make = withEmptyFile, isGone = isSilent }: { make?: Make; isGone?: Watch } = {},
 ): Promise<HeldLock> {
   for (let tries = 0; ; tries++) {
     const living = freeUnlessHeld(lock, isGone);
     const holder = newHolder();
-    if (living === undefined && claim(lock, holder)) return hold(lock, holder);
+    if (living === undefined && (await claim(lock, holder, make))) return hold(lock, holder);
     if (performance.now() >= endsAt) {
       const by =
         living === undefined ? `other processes, or a file in ${lock},` : describeHolder(living);
@@ -191,21 +231,50 @@ export async function takeLock(
   }
 }
 
-function claim(lock: string, holder: string): boolean {
-  const made = `${lock}~${randomBytes(8).toString("hex")}`;
+async function claim(lock: string, holder: string, make: Make): Promise<boolean> {
+  const made = `${lock}~${randomText()}`;
   try {
-    mkdirSync(made, { mode: 0o700 });
-    // The sweep of another process may remove the folder while it is empty.
-    return won(() => {
-      writeFileSync(join(made, holder), "", { mode: 0o600 });
-      renameSync(made, lock);
-    });
+    await make(made, holder);
+    renameSync(made, lock);
+    return true;
+  } catch (error) {
+    if (!isRaced(error, ["EEXIST", "ENOTEMPTY", "ENOTDIR"])) throw error;
+    return false;
   } finally {
     rmSync(made, { recursive: true, force: true });
   }
 }
 
-/** Removes the files of holders that are gone. Returns the living holder, if there is one. */
+/** A change takes milliseconds. */
+const changeLimitMs = 10_000;
+
+/**
+ * Runs a change under a lock. All that it makes or removes elsewhere, it renames from or to the file
+ * or folder of the holder, whose path it gets. That fails if another process took the lock over, and
+ * then the change begins anew.
+ */
+export async function underLock<T>(
+  lock: string,
+  make: Make,
+  change: (held: string) => T | Promise<T>,
+  timeoutMs: number = changeLimitMs,
+): Promise<T> {
+  const endsAt = performance.now() + timeoutMs;
+  for (let tries = 0; ; tries++) {
+    const { held, release } = await takeLock(lock, timeoutMs, endsAt, { make });
+    try {
+      return await change(held);
+    } catch (error) {
+      if (!isRaced(error) || performance.now() >= endsAt) throw error;
+    } finally {
+      release();
+      quietly(() => makeSpare(dirname(lock)));
+    }
+    await pause(tries);
+  }
+}
+
+/** Removes what holders that are gone have left. Returns the living holder, if there is one. */
 function freeUnlessHeld(lock: string, isGone: Watch): string | undefined {
   let living: string | undefined;
   for (const holder of undefinedIfMissing(() => readdirSync(lock)) ?? []) {
@@ -218,11 +287,15 @@ function freeUnlessHeld(lock: string, isGone: Watch): string | undefined {
   return living;
 }
 
+/** After this time without a beat no waiting process need have watched a holder. */
+const staleMs = 600_000;
+
 /**
  * Frees a lock if its holder has certainly ended, or gave no sign of life for ten minutes. Also
  * removes an empty one that was never finished.
  */
 export function sweepLock(lock: string): void {
-  freeUnlessHeld(lock, (_, beat) => isOld(beat));
+  // A beat far ahead is from before the clock was set back.
+  freeUnlessHeld(lock, (_, beat) => Math.abs(Date.now() - beat) > staleMs);
   quietly(() => rmdirSync(lock));
 }

@@ -2,7 +2,7 @@
  * `bivariant/stores/file`: a token store in a folder, shared by the processes of one user.
  * @packageDocumentation
  */
-import { readdirSync, unlinkSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import type { TokenStore } from "../auth/shared/token-store.js";
@@ -18,25 +18,14 @@ import {
   makeKey,
   plaintext,
 } from "./encryption.js";
-import { close, look, type Place, replace, sweepEntry } from "./file-entry.js";
-import {
-  asStoreError,
-  checkFolder,
-  followLink,
-  isFull,
-  isStale,
-  makeFolder,
-  quietly,
-  requireOwnFolder,
-  unavailable,
-} from "./file-folder.js";
+import { type Place, readIntact, remove, replace } from "./file-entry.js";
+import { checkFolder, followLink, makeFolder, requireOwnFolder } from "./file-folder.js";
 import { pause, sweepLock, takeLock } from "./file-lock.js";
+import { asStoreError, isFull, quietly, unavailable } from "./file-system.js";
 import { mutex } from "./mutex.js";
 
 export type { EncryptionKey } from "./encryption.js";
 
-/** A write takes milliseconds, and of several that compete one is always done. */
-const writeLimitMs = 10_000;
 /** Each write also looks at so many other entries and locks, to remove them if they are over. */
 const sweptAtOnce = 4;
 
@@ -51,15 +40,15 @@ export interface FileStoreOptions extends ClockOptions {
 const names: NamesOf<FileStoreOptions> = { key: true, plaintext: true, clock: true };
 
 /**
- * Keeps values in a folder for any number of processes of one machine, each entry in a folder of
- * its own. A process that is killed leaves the old value or the new one, and nothing that others
- * wait for.
+ * Keeps values in a folder for any number of processes of one machine, each entry in a file of its
+ * own. A process that is killed leaves the old value or the new one, and nothing that others wait
+ * for.
  *
  * The folder (mode 0700) is refused if other users own or may use it, and so is a link of another
- * user. A damaged file of an entry is set aside in the folder `corrupt` in it: the value before
- * counts. If there is none, that is reported once, as `store_corrupt`, and the entry is missing. A
- * folder with another key is refused and left as it is. With a key, values are JWE (RFC 7516) that
- * are bound to their key name, version and expiry.
+ * user. The damaged file of an entry is set aside in the folder `corrupt` in it. That is reported
+ * once, as `store_corrupt`, and the entry is missing then. A folder with another key is refused and
+ * left as it is. With a key, values are JWE (RFC 7516) that are bound to their key name, version and
+ * expiry.
  *
  * @throws ConfigurationError `option_invalid`, at once
  * @example
@@ -124,57 +113,36 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
     typeof expiresAt === "number" && expiresAt <= clock.now();
 
   /**
-   * The state of an entry. Before a damaged file is set aside, the key must still be that of the
-   * store.
+   * Runs a change of an entry after the others of this process. They wait in 64 queues, by the first
+   * character of the hash, so that not too many files are open at once.
    */
-  const read = async (place: Place) => {
-    const state = await look(place, () => checkFolder(place.root, encryption));
-    const isThere = state.entry !== undefined && !isOver(state.entry);
-    return { state, current: isThere ? state.entry : undefined };
-  };
-
-  /**
-   * Repeats a change, which returns undefined if another process was faster. Those of this process
-   * wait in 64 queues, by the first character of the hash, so that not too many files are open at
-   * once.
-   */
-  const change = <T>(place: Place, attempt: () => Promise<T | undefined>): Promise<T> =>
-    writes(place.name.slice(0, 1), Number.POSITIVE_INFINITY, async () => {
-      const endsAt = performance.now() + writeLimitMs;
-      for (let tries = 0; ; tries++) {
-        const done = await attempt();
-        if (done !== undefined) return done;
-        const message = "Other processes write this entry all the time. Try again later.";
-        if (performance.now() >= endsAt) throw new StoreError("store_locked", message);
-        await pause(tries);
-      }
-    });
+  const queued = <T>({ name }: Place, change: () => Promise<T>): Promise<T> =>
+    writes(name.slice(0, 1), Number.POSITIVE_INFINITY, change);
 
   /** What cannot be removed now will be another time. */
   const sweep = async (root: string): Promise<void> => {
     if (toSweep.length === 0) {
       const below = (folder: string) =>
         (quietly(() => readdirSync(join(root, folder))) ?? []).map((name) => ({ folder, name }));
-      const all = ["entries", "locks", "."].flatMap(below);
+      const all = ["entries", "locks"].flatMap(below);
       // Processes that end after few writes must not all look at the same ones.
       const start = Math.floor(Math.random() * all.length);
       toSweep = [...all.slice(start), ...all.slice(0, start)];
     }
-    for (const { folder, name } of toSweep.splice(-sweptAtOnce)) {
+    for (const { folder, name } of toSweep.splice(-sweptAtOnce))
       try {
         if (folder === "locks") sweepLock(join(root, folder, name));
-        else if (folder === "entries") await sweepEntry({ root, name, encryption }, isOver);
-        else if (isStale(name)) unlinkSync(join(root, name));
+        else await remove({ root, name, encryption }, isOver, 0);
       } catch {}
-    }
   };
 
   return {
     get: async (key) => {
       requireKey(key);
       return guarded(key, false, async (place) => {
-        const { current } = await read(place);
-        return current && { value: current.value, version: current.version };
+        const entry = await readIntact(place);
+        if (entry === undefined || isOver(entry)) return undefined;
+        return { value: entry.value, version: entry.version };
       });
     },
     set: async (key, value, setOptions) => {
@@ -183,20 +151,18 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
       const finite =
         expiresAt === Number.POSITIVE_INFINITY ? undefined : expiresAt && Math.max(expiresAt, 0);
       return guarded(key, true, async (place) => {
-        const attempt = async () => {
+        const written = await queued(place, () => {
           // The caller has given up while this write was queued.
           signal?.throwIfAborted();
-          const { state, current } = await read(place);
-          if (ifVersion !== undefined && (current?.version ?? null) !== ifVersion)
-            throw new StoreError(
-              "store_conflict",
-              "Another write changed this entry first. Read it again.",
-            );
-          if (!state.isClosed) return replace(place, state, value, finite);
-          await close(place, state);
-          return undefined;
-        };
-        const written = await change(place, attempt);
+          return replace(place, value, finite, (current) => {
+            const version = current === undefined || isOver(current) ? null : current.version;
+            if (ifVersion !== undefined && version !== ifVersion)
+              throw new StoreError(
+                "store_conflict",
+                "Another write changed this entry first. Read it again.",
+              );
+          });
+        });
         await sweep(place.root);
         return written;
       });
@@ -204,9 +170,8 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
     delete: async (key) => {
       requireKey(key);
       return guarded(key, false, async (place) => {
-        await change(place, async () =>
-          (await close(place, (await read(place)).state)) ? true : undefined,
-        );
+        await readIntact(place);
+        await queued(place, () => remove(place, () => true));
       });
     },
     async lock(key, task, lockOptions) {

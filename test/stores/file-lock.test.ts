@@ -25,7 +25,7 @@ beforeEach(() => {
 /** Treats no holder as gone. */
 const patient: Watch = () => false;
 const take = (watch: Watch = patient, timeoutMs = 5_000) =>
-  takeLock(lock, timeoutMs, performance.now() + timeoutMs, watch);
+  takeLock(lock, timeoutMs, performance.now() + timeoutMs, { isGone: watch });
 
 const [machine = ""] = newHolder().split(".");
 const here = (pid: number | undefined) => `${machine}.${pid}.0123456789abcdef`;
