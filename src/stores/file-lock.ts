@@ -24,7 +24,8 @@ import { performance } from "node:perf_hooks";
 import { StoreError } from "../errors.js";
 import {
   isFull,
-  isRaced,
+  isLost,
+  isRenamed,
   makeFolders,
   quietly,
   randomText,
@@ -235,10 +236,10 @@ async function claim(lock: string, holder: string, make: Make): Promise<boolean>
   const made = `${lock}~${randomText()}`;
   try {
     await make(made, holder);
-    renameSync(made, lock);
-    return true;
+    return isRenamed(made, lock);
   } catch (error) {
-    if (!isRaced(error, ["EEXIST", "ENOTEMPTY", "ENOTDIR"])) throw error;
+    // The sweep of another process removed the folder while it was empty.
+    if (systemCode(error) !== "ENOENT") throw error;
     return false;
   } finally {
     rmSync(made, { recursive: true, force: true });
@@ -265,7 +266,7 @@ export async function underLock<T>(
     try {
       return await change(held);
     } catch (error) {
-      if (!isRaced(error) || performance.now() >= endsAt) throw error;
+      if (!isLost(error) || performance.now() >= endsAt) throw error;
     } finally {
       release();
       quietly(() => makeSpare(dirname(lock)));

@@ -8,6 +8,7 @@ import {
   mkdirSync,
   openSync,
   readFileSync,
+  renameSync,
   type Stats,
   writeFileSync,
 } from "node:fs";
@@ -110,12 +111,23 @@ export function isFull(error: unknown): boolean {
   return hasCode(error, ["ENOSPC", "EDQUOT"]);
 }
 
-/** On Windows, another process may also have a file or folder open. */
-const raced = ["ENOENT"].concat(process.platform === "win32" ? ["EPERM", "EACCES", "EBUSY"] : []);
+/** On Windows, another process may also have the file or folder open. */
+const lost = ["ENOENT"].concat(process.platform === "win32" ? ["EPERM", "EACCES", "EBUSY"] : []);
 
-/** Whether a call failed because another process was faster to take or remove the name. */
-export function isRaced(error: unknown, others: readonly string[] = []): boolean {
-  return hasCode(error, [...raced, ...others]);
+/** Whether a rename failed because another process was faster to remove the name. */
+export function isLost(error: unknown): boolean {
+  return hasCode(error, lost);
+}
+
+/** Renames a folder. Returns false if another process was faster to take or remove the name. */
+export function isRenamed(from: string, to: string): boolean {
+  try {
+    renameSync(from, to);
+    return true;
+  } catch (error) {
+    if (!hasCode(error, [...lost, "EEXIST", "ENOTEMPTY", "ENOTDIR"])) throw error;
+    return false;
+  }
 }
 
 export function undefinedIfMissing<T>(call: () => T): T | undefined {
