@@ -2,12 +2,7 @@
 import { encode } from "jose/base64url";
 import type { TokenStore } from "../auth/shared/token-store.js";
 import { isStoreError } from "../errors.js";
-
-interface RecordsOptions {
-  readonly store: TokenStore;
-  /** Receives the error for an entry that the store cannot read. */
-  readonly report: (error: unknown) => void;
-}
+import type { Settings } from "./backend-options.js";
 
 /** Whether a text has the form of the tokens made here. */
 export function isToken(text: string): boolean {
@@ -26,7 +21,7 @@ export class Records<T extends object> {
 
   /** `isWhole` recognises an entry that this version wrote. */
   constructor(
-    { store, report }: RecordsOptions,
+    { store, report }: Pick<Settings, "store" | "report">,
     kind: string,
     isWhole: (value: Partial<T>) => boolean,
   ) {

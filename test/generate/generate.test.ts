@@ -772,48 +772,4 @@ describe("a refused document", () => {
       code: "document_unreadable",
     });
   });
-
-  const placed = (name: string, text: string, at: string) => ({ name, text, at });
-  const places = [
-    placed(
-      "a value",
-      "paths: { /a: { get: { operationId: a, parameters: [3] } } }",
-      "2:52#/paths/~1a/get/parameters/0",
-    ),
-    placed("a member of a list", "x-not-shown:\n  - id: a\npaths: {}", "3:5#/x-not-shown/0"),
-    placed(
-      "a status",
-      "paths: { /a: { get: { operationId: a, responses:\n  { 600: 1 } } } }",
-      "3:10#/paths",
-    ),
-    placed(
-      "a path without its slash",
-      "paths:\n  things: {}",
-      '3:3#/paths/things: "things" is not a path; write "/things". ' +
-        "A key of `paths` must start with",
-    ),
-    placed(
-      "a misspelt method",
-      "paths:\n  /a:\n    psot:\n      operationId: a",
-      '4:5#/paths/~1a/psot: "psot" is not a method. ' +
-        "A key of a path must be one of get, put, post,",
-    ),
-    placed(
-      "a misspelt method of a path that others refer to",
-      "components:\n  pathItems: { a: { Get: {} } }",
-      "3:21#/components/pathItems/a/Get: ",
-    ),
-    placed("text that is not YAML", "info: a: b", "2:7: the file is not a YAML document"),
-  ];
-  test.each(places)(
-    "the message starts with the line and the column of $name",
-    async ({ text, at }) => {
-      const { documents, out } = await sample(`openapi: 3.1.0\n${text}\ninfo: {}\n`);
-      const error: Error = await generate({ documents, out }).then(
-        () => expect.fail(),
-        (reason) => reason,
-      );
-      expect(error.message.slice(0, `a.yaml:${at}`.length)).toBe(`a.yaml:${at}`);
-    },
-  );
 });

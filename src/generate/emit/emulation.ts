@@ -141,10 +141,11 @@ function eventsOf(value: unknown): string {
 /** The XML Object of OpenAPI 3.1.1: names, attributes, wrapped lists, prefixes. */
 function xmlOf(document: Document, source: unknown, given: string, value: unknown): string {
   const merged = mergedSchema(document, source);
+  const { $ref } = Object(source);
   const reference =
-    isObject(source) && typeof source.$ref === "string" ? source.$ref.split("/").at(-1) : undefined;
-  const xml: JsonObject = objectOf(merged.xml);
-  const bare = String(xml.name ?? (given === "root" ? reference : undefined) ?? given);
+    given === "root" && typeof $ref === "string" ? $ref.split("/").at(-1) : undefined;
+  const xml = objectOf(merged.xml);
+  const bare = String(xml.name ?? reference ?? given);
   const prefix = typeof xml.prefix === "string" ? `${xml.prefix}:` : "";
   const name = prefix + bare.replace(/[^\w.-]/g, "_");
   const space =
