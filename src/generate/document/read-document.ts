@@ -30,7 +30,7 @@ import {
   pointerTo,
   readSourceFile,
 } from "./source-file.js";
-import { checkReference, checkStructure } from "./structure.js";
+import { checkStructure } from "./structure.js";
 import { upgrade } from "./upgrade.js";
 
 export interface ReadOptions extends BundleOptions {
@@ -104,7 +104,11 @@ export function prepareDocument(document: Document): void {
         "a property named __proto__ cannot be expressed",
       );
     try {
-      checkReference(document, value, place);
+      const { $ref = "" } = value;
+      if (typeof $ref !== "string") {
+        const at = pointerTo(place(), "$ref");
+        throw documentError(document, "document_invalid", at, "$ref must be text");
+      }
       checkReferences(value, place);
       checkNamedReferences(document, value, place);
     } catch (cause) {

@@ -2,8 +2,8 @@
  * Holds the parts of a document against the shapes that OpenAPI gives them, so that all else can
  * rely on these.
  */
-import { type Document, documentError, METHODS, refuseAt, warnAt } from "./document.js";
-import { isObject, type JsonObject, pointerTo } from "./source-file.js";
+import { type Document, METHODS, refuseAt, warnAt } from "./document.js";
+import { isObject, pointerTo } from "./source-file.js";
 
 interface Shape {
   /** The value is a list, and this is the shape of its items. */
@@ -127,19 +127,4 @@ function checkBeside(document: Document, value: object, pointer: string): void {
     `what stands beside $ref is ignored: ${ignored.join(", ")}. ` +
     "Write it where the reference leads";
   warnAt(document, "part_ignored", pointer, message);
-}
-
-/** A reference must be text. In a map of schemas `$ref` is a name. */
-export function checkReference(
-  document: Document,
-  { $ref }: JsonObject,
-  place: () => string,
-): void {
-  if ($ref === undefined || typeof $ref === "string") return;
-  throw documentError(
-    document,
-    "document_invalid",
-    pointerTo(place(), "$ref"),
-    "$ref must be text",
-  );
 }

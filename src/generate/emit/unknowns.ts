@@ -36,7 +36,37 @@ const Mark = z.object({
 /** What the documents mark with `x-not-shown`, by id. */
 export function collectUnknowns(documents: readonly Document[]): ReadonlyMap<string, Unknown> {
   const unknowns = new Map<string, Unknown>();
-  for (const document of documents) collect(document, unknowns);
+  for (const document of documents) {
+    const invalid = (pointer: string, message: string): Error =>
+      documentError(document, "not_shown_invalid", pointer, message);
+    walkDocument(document.root, (value, pointerOf) => {
+      const marks = value["x-not-shown"];
+      if (marks === undefined) return;
+      const pointer = pointerOf();
+      const place = pointerTo(pointer, "x-not-shown");
+      if (!Array.isArray(marks))
+        throw invalid(place, "`x-not-shown` must be a list of { id, section, says, untilTold? }");
+      for (const [index, mark] of marks.entries()) {
+        const { data } = Mark.safeParse(mark);
+        if (data === undefined) {
+          const needed =
+            "each item of `x-not-shown` must have the strings `id` (kebab-case), `section` and " +
+            "`says`, and may have the string `untilTold`";
+          throw invalid(pointerTo(place, index), needed);
+        }
+        const { id, section, says, untilTold } = data;
+        const texts = { section, says, ...(untilTold !== undefined && { untilTold }) };
+        const known = unknowns.get(id) ?? { id, ...texts, variants: [], pointers: {} };
+        if (known.section !== section || known.says !== says || known.untilTold !== untilTold) {
+          const message = `the id ${id} has another section or text elsewhere; they must be the same`;
+          throw invalid(pointerTo(place, index), message);
+        }
+        if (!known.variants.includes(document.variant)) known.variants.push(document.variant);
+        known.pointers[document.variant] = [...(known.pointers[document.variant] ?? []), pointer];
+        unknowns.set(id, known);
+      }
+    });
+  }
   return unknowns;
 }
 
@@ -53,36 +83,4 @@ export function emitUnknowns(documents: readonly Document[]): string {
     DECLARATION,
     `export const unknowns: readonly Unknown[] = ${prettyLiteral(list)};\n`,
   ].join("\n");
-}
-
-function collect(document: Document, unknowns: Map<string, Unknown>): void {
-  const invalid = (pointer: string, message: string): Error =>
-    documentError(document, "not_shown_invalid", pointer, message);
-  walkDocument(document.root, (value, pointerOf) => {
-    const marks = value["x-not-shown"];
-    if (marks === undefined) return;
-    const pointer = pointerOf();
-    const place = pointerTo(pointer, "x-not-shown");
-    if (!Array.isArray(marks))
-      throw invalid(place, "`x-not-shown` must be a list of { id, section, says, untilTold? }");
-    for (const [index, mark] of marks.entries()) {
-      const { data } = Mark.safeParse(mark);
-      if (data === undefined) {
-        const needed =
-          "each item of `x-not-shown` must have the strings `id` (kebab-case), `section` and " +
-          "`says`, and may have the string `untilTold`";
-        throw invalid(pointerTo(place, index), needed);
-      }
-      const { id, section, says, untilTold } = data;
-      const texts = { section, says, ...(untilTold !== undefined && { untilTold }) };
-      const known = unknowns.get(id) ?? { id, ...texts, variants: [], pointers: {} };
-      if (known.section !== section || known.says !== says || known.untilTold !== untilTold) {
-        const message = `the id ${id} has another section or text elsewhere; they must be the same`;
-        throw invalid(pointerTo(place, index), message);
-      }
-      if (!known.variants.includes(document.variant)) known.variants.push(document.variant);
-      known.pointers[document.variant] = [...(known.pointers[document.variant] ?? []), pointer];
-      unknowns.set(id, known);
-    }
-  });
 }

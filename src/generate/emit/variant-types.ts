@@ -15,9 +15,6 @@ import { fileHeader, UNCHECKED } from "./source-text.js";
 /** One command installs both packages, because one does not work without the other. */
 const INSTALL = "npm install --save-dev --save-exact openapi-typescript@7.13.0 typescript@5.9";
 
-/** npm refuses openapi-typescript while the project has no TypeScript 5. */
-const INSTALL_BESIDE = `${INSTALL} typescript-7@npm:typescript@7`;
-
 /**
  * Loads openapi-typescript, and returns what emits the types of a document. Its checks and its
  * bundler would take two thirds of its time. They are left out, because `prepareDocument` and
@@ -195,6 +192,6 @@ function checkCompiler(compiler: object): void {
   const message =
     `openapi-typescript needs the compiler API, which typescript ${version ?? ""} ` +
     "does not have. Install TypeScript 5.9, and TypeScript 7 under another name beside it: " +
-    `${INSTALL_BESIDE}. TypeScript 7 then runs as: node node_modules/typescript-7/bin/tsc`;
+    `${INSTALL} typescript-7@npm:typescript@7. TypeScript 7 then runs as: node node_modules/typescript-7/bin/tsc`;
   throw new GenerateError("peer_unsuitable", message);
 }

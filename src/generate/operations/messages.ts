@@ -16,14 +16,17 @@ import { checkParameterSchema } from "../schemas/checked-schema.js";
 export const PLACES = ["path", "query", "header", "cookie"] as const;
 type Place = (typeof PLACES)[number];
 
+interface Style {
+  readonly style?: string;
+  readonly explode?: boolean;
+  readonly allowReserved?: true;
+}
+
 /**
  * How a value is written (OpenAPI 3.1.1, "Style Values"); what is the default of the place is left
  * out.
  */
-export interface Form {
-  readonly style?: string;
-  readonly explode?: boolean;
-  readonly allowReserved?: true;
+export interface Form extends Style {
   /** The media type of `content`. */
   readonly content?: string;
 }
@@ -49,11 +52,8 @@ export interface Parameter {
  * How a member of a form is written. With `style` it is written like a query parameter, else by its
  * media type.
  */
-export interface PropertyEncoding {
+export interface PropertyEncoding extends Style {
   readonly contentType?: string;
-  readonly style?: string;
-  readonly explode?: boolean;
-  readonly allowReserved?: true;
 }
 
 export interface Content {

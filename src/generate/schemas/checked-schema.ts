@@ -138,7 +138,10 @@ function each(keywords: readonly string[], reader: Reader, must: string) {
 export function checkedSchema(source: unknown, pointer: string, naming: Naming): Schema {
   if (typeof source === "boolean") return source;
   const { document } = naming;
-  const warn = (at: string, message: string) => warnUnchecked(document, at, message);
+  const warn = (at: string, message: string) => {
+    const end = /[.?]$/.test(message) ? "" : ".";
+    warnAt(document, "schema_unsupported", at, `${message}${end} It is not checked`);
+  };
   if (!isObject(source)) {
     warn(pointer, "a schema must be an object, true or false");
     const parent = pointer.slice(0, pointer.lastIndexOf("/"));
@@ -217,12 +220,6 @@ function hintFor(keyword: string, value: unknown): string {
 /** Checks the schema of a parameter, whose values the validator never sees. */
 export function checkParameterSchema(document: Document, schema: unknown, pointer: string): void {
   if (schema !== undefined) checkedSchema(schema, pointer, { document, nameOf: () => "" });
-}
-
-function warnUnchecked(document: Document, pointer: string, message: string): void {
-  const end = /[.?]$/.test(message) ? "" : ".";
-  const whole = `${message}${end} It is not checked`;
-  warnAt(document, "schema_unsupported", pointer, whole);
 }
 
 function referenceTo(
