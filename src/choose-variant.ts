@@ -101,7 +101,7 @@ async function existing(
   isOneEnough: boolean,
   context: DetectionContext,
   signal: AbortSignal | undefined,
-): Promise<MachineCredential[]> {
+) {
   const found: MachineCredential[] = [];
   for (const candidate of candidates) {
     try {
@@ -320,10 +320,7 @@ function storeKey({ target }: DetectionContext): SharedKey {
   return ["detection", target.baseUrl, target.tenantId];
 }
 
-async function readDetection(
-  context: DetectionContext,
-  emit: Emit,
-): Promise<Detection | undefined> {
+async function readDetection(context: DetectionContext, emit: Emit) {
   const { options, shared, verdicts } = context;
   const ifUsable = (detection: Detection) => {
     // A detection of the future was stored by a wrong clock, and must not count until that time

@@ -321,7 +321,7 @@ const written: readonly (readonly [names: RegExp, why: string, remedy?: string])
   ],
 ];
 
-function commonHeaders(headers: CallOptions["headers"]): Record<string, string> {
+function commonHeaders(headers: CallOptions["headers"]) {
   const record = headerRecord(headers);
   for (const name of Object.keys(record))
     for (const [names, why, remedy = "Leave it out."] of written)

@@ -190,7 +190,7 @@ class TenantConnector<T extends LookupTypes> {
     });
   }
 
-  async #connectTo(target: Target, signal: AbortSignal | undefined): Promise<Service<T>> {
+  async #connectTo(target: Target, signal: AbortSignal | undefined) {
     if (signal?.aborted) throw signal.reason;
     const only = this.#only;
     const first = this.#context.credentials.filter((one) => only || !driverOf(one).callsFunction);

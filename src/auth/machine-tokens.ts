@@ -296,7 +296,7 @@ class MachineTokenSource implements TokenSource {
     return isAnswered && (this.#context.variant === "B" || isClockKnown);
   }
 
-  #readToken(prepared: PreparedCredential, emit: Emit): Promise<AccessToken | undefined> {
+  #readToken(prepared: PreparedCredential, emit: Emit) {
     const { shared, options } = this.#context;
     return shared.read(
       this.#key("token", prepared),

@@ -261,7 +261,7 @@ async function follow<T>(
   seen: { sent: number; status: number },
   { options }: BearerFetchContext,
   limit: AbortSignal,
-): Promise<Omit<BearerAnswer<T>, "refusedToken">> {
+) {
   const signal = request.signalOf?.(limit) ?? limit;
   const { auth, url, method, headers, body, init, operationId } = request;
   let hop: Hop = { url, method, headers, body, withBearer: true };

@@ -122,14 +122,7 @@ const notReplayed =
  * the description, and for a launched plugin that of section 1: its reach is the scopes intersected
  * with the operator's capabilities.
  */
-function causesOf403({
-  auth,
-  support,
-  operation,
-  given,
-  body,
-  hasWorked,
-}: RefusedCall): readonly Cause[] | undefined {
+function causesOf403({ auth, support, operation, given, body, hasWorked }: RefusedCall) {
   const isPerson = support?.refused !== undefined;
   if (auth.variant === "B") {
     const who = isPerson

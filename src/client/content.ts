@@ -216,11 +216,7 @@ function partsOf(name: string, value: unknown, encoding: PropertyEncoding): Part
   return values.map((one) => ({ name, ...partOf(one, encoding.contentType, `body.${name}`) }));
 }
 
-function partOf(
-  value: unknown,
-  documented: string | undefined,
-  option: string,
-): Omit<Part, "name"> {
+function partOf(value: unknown, documented: string | undefined, option: string) {
   const types = (documented ?? "*/*").split(",").map((type) => type.trim());
   const [first, another] = types.filter((type) => !type.includes("*"));
   const isFile = isBytes(value);

@@ -135,6 +135,6 @@ function follow(signal: AbortSignal, controller: AbortController): void {
   collected?.register(controller, forget);
 }
 
-function referenceTo(controller: AbortController): Pick<WeakRef<AbortController>, "deref"> {
+function referenceTo(controller: AbortController) {
   return collected === undefined ? { deref: () => controller } : new WeakRef(controller);
 }

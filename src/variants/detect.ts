@@ -98,7 +98,7 @@ export async function detect(
   });
 }
 
-async function askForA(target: Target, options: DetectOptions): Promise<Evidence[]> {
+async function askForA(target: Target, options: DetectOptions) {
   const form = new URLSearchParams({ grant_type: unknownGrantType }).toString();
   const asked = await ask(target, "A", "token endpoint", tokenEndpointOfA(target), form, options);
   const { status, text, evidence } = asked;
@@ -111,7 +111,7 @@ async function askForA(target: Target, options: DetectOptions): Promise<Evidence
     : [evidence("unknown", "not with the body of Variant A's token endpoint")];
 }
 
-async function askForB(target: Target, options: DetectOptions): Promise<Evidence[]> {
+async function askForB(target: Target, options: DetectOptions) {
   const asked = await ask(target, "B", "token endpoint", tokenEndpointOfB(target), "{}", options);
   const { status, text, evidence } = asked;
   if (!refusalStatusesOfB.includes(status)) return [withoutRefusal(asked)];

@@ -4,9 +4,10 @@ import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { connect, createConnector, detectVariant } from "../../src/index.js";
 import { latch } from "../people/person.js";
+import { scriptedAuth } from "../support/auth.js";
 import type { SteppedClock } from "../support/clock.js";
 import { credentialOf, deployment } from "../support/deployment.js";
-import { noAnswer } from "../support/fetch.js";
+import { noAnswer, tokenAnswer } from "../support/fetch.js";
 import { rejectionOf } from "../support/wait.js";
 import { scriptedService } from "./scripted-service.js";
 
@@ -183,6 +184,15 @@ describe.each(["A", "B"] as const)("the option signal, Variant %s", (variant) =>
     for (const { way, go } of all)
       expect(await rejectionOf(go(signal as never)), way).toMatchObject(refusal);
     expect(journal.entries()).toEqual([]);
+  });
+
+  test("is rejected also while a token is held", async () => {
+    const { auth } = scriptedAuth("B", () => tokenAnswer());
+    await auth.getAccessToken();
+    expect(await rejectionOf(auth.getAccessToken({ signal: 42 as never }))).toMatchObject({
+      code: "option_invalid",
+      option: "signal",
+    });
   });
 
   test("counts as left out if it is null, as in a RequestInit", async () => {

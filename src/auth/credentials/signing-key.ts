@@ -365,10 +365,7 @@ export class SigningKeyCache {
 }
 
 /** Calls a configured function, which returns a key alone or with its `kid`. */
-async function askForKey(
-  ask: () => unknown,
-  keyId: string | undefined,
-): Promise<{ privateKey: unknown; keyId: string | undefined }> {
+async function askForKey(ask: () => unknown, keyId: string | undefined) {
   let given: unknown;
   try {
     given = await ask();

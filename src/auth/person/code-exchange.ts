@@ -19,7 +19,7 @@ import {
 } from "../request/token-request.js";
 import type { PersonContext } from "./person-context.js";
 import { PersonLifecycle } from "./person-refresh.js";
-import { findGrant, type PersonGrant, personRequiredError, writeGrant } from "./stored-grant.js";
+import { findGrant, personRequiredError, writeGrant } from "./stored-grant.js";
 
 /**
  * A code lives two minutes (section 8 of the description), or at most ten (RFC 6749 section 4.1.2).
@@ -60,7 +60,7 @@ async function exchangeOnce(
   context: PersonContext & TokenEndpoint,
   grant: CodeGrant,
   signal: AbortSignal | undefined,
-): Promise<PersonGrant & { readonly isSaved: boolean }> {
+) {
   const { options, state, shared, prepared, key, emit } = context;
   const deadline = deadlineIn(options.retryDeadlineMs, options.clock);
   await state.adopt(shared, emit);
@@ -119,7 +119,7 @@ async function exchangeOnce(
  * @throws RelaunchRequiredError `launch_refused`, LoginRequiredError `login_refused` when the code
  * was marked before
  */
-async function markSpent(context: PersonContext, code: string): Promise<() => Promise<void>> {
+async function markSpent(context: PersonContext, code: string) {
   const { variant, target, options, prepared, state } = context;
   const { spentCodes } = state;
   const problem = "This code was sent before, and a code is spent on the first attempt.";

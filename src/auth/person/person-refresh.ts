@@ -312,7 +312,7 @@ class PersonTokenSource implements TokenSource {
    * Notes in the store that the refresh token is about to be sent. Returns the version of the note,
    * or `undefined` if another process wrote first, or a crash of the store has lost it.
    */
-  async #note(stored: StoredGrant): Promise<string | undefined> {
+  async #note(stored: StoredGrant) {
     const attempt = crypto.randomUUID();
     // The store may still do a write that it reports as failed.
     this.#notSent = attempt;
@@ -330,7 +330,7 @@ class PersonTokenSource implements TokenSource {
   async #send(
     send: ReturnType<NonNullable<PreparedPersonCredential["refreshRequest"]>> | undefined,
     { mark, prepared, emit }: Sending,
-  ): Promise<IssuedTokens | undefined> {
+  ) {
     const endpoint = { ...this.#context, emit };
     // Another request may have met the rate limit while this one wrote to the store.
     if (send === undefined || !endpoint.state.gate.isOpen) return undefined;
@@ -378,10 +378,7 @@ class PersonTokenSource implements TokenSource {
   }
 
   /** A refusal of the refresh token ends the login unless another process has renewed the login. */
-  async #refusal(
-    cause: TokenRequestError,
-    version: string,
-  ): Promise<StoreError | PersonRequiredError> {
+  async #refusal(cause: TokenRequestError, version: string) {
     const current = await this.grant.version();
     if (current !== undefined && current !== version) {
       const message =

@@ -240,7 +240,7 @@ export class StoredGrantHandle {
     return personRequiredError(variant, "expired", `${subject[variant]} ${problem}.`);
   }
 
-  async #find(): Promise<StoredGrant | undefined> {
+  async #find() {
     const found = await findGrant(this.#context.store, this.#context.key);
     if (found === undefined) return undefined;
     const { grant, version } = found;
@@ -260,7 +260,7 @@ export class StoredGrantHandle {
    * Returns the version that a grant which was never stored may replace: an older login's, not a
    * later one's.
    */
-  async #versionBefore(grant: PersonGrant): Promise<string | null> {
+  async #versionBefore(grant: PersonGrant) {
     const { grant: found, version = null } =
       (await findGrant(this.#context.store, this.#context.key)) ?? {};
     const isLater = (found?.since ?? 0) > (grant.since ?? 0);

@@ -111,11 +111,7 @@ export class SharedState {
   }
 
   /** Returns `undefined` if the call fails, and does not make it while the store is down. */
-  async #call<T>(
-    emit: Emit,
-    call: (store: TokenStore) => Promise<T>,
-    mustThrow = false,
-  ): Promise<T | undefined> {
+  async #call<T>(emit: Emit, call: (store: TokenStore) => Promise<T>, mustThrow = false) {
     if (this.#store === undefined || !(mustThrow || this.#mayTry())) return undefined;
     try {
       const result = await call(this.#store);
