@@ -101,6 +101,20 @@ export async function readFileOf(
   return bytes.toString("utf8").replace(/^\ufeff/, "");
 }
 
+/**
+ * Parses the text of such a file. The message has the line of a mistake, and nothing of the text.
+ * @throws ConfigurationError `option_invalid`
+ */
+export function parseJsonOf(flag: string, path: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const offset = /at position (\d+)/.exec((error as Error).message)?.[1];
+    const line = offset === undefined ? "" : `:${text.slice(0, Number(offset)).split("\n").length}`;
+    throw invalidFlag(flag, `names a file that is not valid JSON: ${path}${line}`);
+  }
+}
+
 /** Parses an option that may be repeated, for commander. */
 export function collect(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];

@@ -6,7 +6,7 @@ import { dirname, resolve } from "node:path";
 import type { ContractTarget } from "../contract/index.js";
 import { NotTried } from "../contract/internal.js";
 import { ConfigurationError } from "../errors.js";
-import { invalidFlag, readFileOf } from "./arguments.js";
+import { invalidFlag, parseJsonOf, readFileOf } from "./arguments.js";
 import {
   hasOwnLoginClient,
   readAccount,
@@ -67,15 +67,9 @@ async function fromSettings(settings: Settings) {
 const secretMembers = { privateKeyFile: "privateKey", clientSecretFile: "clientSecret" } as const;
 
 async function readTargetFile(path: string, signal: AbortSignal) {
-  const invalid = (problem: string) => invalidFlag("--target", `names a file ${problem}: ${path}`);
-  let target: unknown;
-  try {
-    target = JSON.parse(await readFileOf("--target", path, signal));
-  } catch (error) {
-    // The parser's message quotes the text.
-    throw error instanceof SyntaxError ? invalid("that is not valid JSON") : error;
-  }
-  if (!isObject(target)) throw invalid("that is not a JSON object");
+  const target = parseJsonOf("--target", path, await readFileOf("--target", path, signal));
+  if (!isObject(target))
+    throw invalidFlag("--target", `names a file that is not a JSON object: ${path}`);
   const lent: Record<string, unknown> = { ...target };
   for (const [name, value] of Object.entries(target)) {
     if (!isObject(value)) continue;
@@ -84,20 +78,17 @@ async function readTargetFile(path: string, signal: AbortSignal) {
       const { [from]: given } = member;
       if (typeof given !== "string") continue;
       delete member[from];
-      const fail = (message: string) =>
-        new ConfigurationError("credential_invalid", message, { option: "--target" });
       const where = `${name}.${from} in the target file`;
-      member[to] = await readSecretFile(
-        resolve(dirname(path), given),
-        "secret",
-        where,
-        fail,
-        signal,
-      );
+      const file = resolve(dirname(path), given);
+      member[to] = await readSecretFile(file, "secret", where, invalidSecret, signal);
     }
     lent[name] = member;
   }
   return lent;
+}
+
+function invalidSecret(message: string) {
+  return new ConfigurationError("credential_invalid", message, { option: "--target" });
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

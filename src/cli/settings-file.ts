@@ -4,7 +4,7 @@
  */
 import { type DeploymentSettings, deploymentSettings } from "../contract/internal.js";
 import { EmulatorError, parseFile, parseInput } from "../emulator/internal.js";
-import { invalidFlag, readFileOf } from "./arguments.js";
+import { invalidFlag, parseJsonOf, readFileOf } from "./arguments.js";
 
 /**
  * Reads the file that --settings names. `check` may refuse more, with an EmulatorError that names
@@ -19,14 +19,7 @@ export async function readSettingsFile(
   check: (settings: DeploymentSettings) => unknown = () => {},
 ): Promise<DeploymentSettings> {
   const text = await readFileOf("--settings", path, signal);
-  try {
-    JSON.parse(text);
-  } catch (error) {
-    // The parser's message quotes the text. Only the position is taken from it.
-    const offset = /at position (\d+)/.exec((error as Error).message)?.[1];
-    const line = offset === undefined ? "" : `:${text.slice(0, Number(offset)).split("\n").length}`;
-    throw invalidFlag("--settings", `names a file that is not valid JSON: ${path}${line}`);
-  }
+  parseJsonOf("--settings", path, text);
   try {
     return parseFile(text, path, (content) => {
       const settings = parseInput(deploymentSettings, content, "option_invalid", path);

@@ -66,17 +66,12 @@ export async function importSigner(
   }
 }
 
-async function importKey(privateKey: PluginCredential["privateKey"]) {
+async function importKey(privateKey: PluginCredential["privateKey"]): Promise<CryptoKey> {
   if (privateKey instanceof globalThis.CryptoKey) return privateKey;
-  if (typeof privateKey !== "string")
-    return asKey(await importJWK(privateKey as JWK, algorithm, { extractable: true }));
-  const text = privateKey.trim();
-  if (text.startsWith("{"))
-    return asKey(await importJWK(JSON.parse(text), algorithm, { extractable: true }));
-  return importPKCS8(text, algorithm, { extractable: true });
-}
-
-function asKey(key: CryptoKey | Uint8Array): CryptoKey {
+  const isPem = typeof privateKey === "string" && !privateKey.trim().startsWith("{");
+  if (isPem) return importPKCS8(privateKey.trim(), algorithm, { extractable: true });
+  const jwk: JWK = typeof privateKey === "string" ? JSON.parse(privateKey) : privateKey;
+  const key = await importJWK(jwk, algorithm, { extractable: true });
   if (key instanceof Uint8Array) throw new TypeError("a symmetric key");
   return key;
 }
@@ -107,15 +102,9 @@ export async function signAssertion(
   if (!isOdd) return new CompactSign(payload).setProtectedHeader(header).sign(changes.key ?? key);
   // jose signs nothing of this kind, so the parts are joined here.
   const encoded = [JSON.stringify(header), payload].map((part) => base64url.encode(part)).join(".");
-  const signed = header.alg === "none" ? "" : await signBytes(key, encoded);
-  return `${encoded}.${changes.signature ?? signed}`;
-}
-
-async function signBytes(key: CryptoKey, text: string) {
-  const signature = await crypto.subtle.sign(
-    "RSASSA-PKCS1-v1_5",
-    key,
-    new TextEncoder().encode(text),
-  );
-  return base64url.encode(new Uint8Array(signature));
+  if (changes.signature !== undefined || header.alg === "none")
+    return `${encoded}.${changes.signature ?? ""}`;
+  const bytes = new TextEncoder().encode(encoded);
+  const signature = await crypto.subtle.sign("RSASSA-PKCS1-v1_5", key, bytes);
+  return `${encoded}.${base64url.encode(new Uint8Array(signature))}`;
 }

@@ -68,12 +68,13 @@ export class Kit {
   readonly isNamed: boolean;
   readonly #options: Omit<ExchangeOptions, "secrets" | "ids">;
   readonly secrets: Secrets = new Secrets();
-  readonly #shared = new Map<string, Promise<unknown>>();
+  readonly #shared = new Map<string, { running: Promise<unknown>; evidence: Set<number> }>();
   readonly #signers = new Map<object, Promise<Signer>>();
   /** The indexes of the exchanges that the current case relies on. */
   #evidence = new Set<number>();
   readonly #accepted = new Set<Variant>();
-  #clockOffsetMs = 0;
+  /** Milliseconds by which the server's clock is ahead. */
+  clockOffsetMs = 0;
 
   constructor(
     target: ContractTarget,
@@ -117,12 +118,7 @@ export class Kit {
 
   /** Seconds since the epoch, by the clock of the server as far as its answers have shown it. */
   now(): number {
-    return Math.floor((this.#options.now() + this.#clockOffsetMs) / 1000);
-  }
-
-  /** Milliseconds by which the server's clock is ahead. */
-  get clockOffsetMs(): number {
-    return this.#clockOffsetMs;
+    return Math.floor((this.#options.now() + this.clockOffsetMs) / 1000);
   }
 
   wait(seconds: number): Promise<void> {
@@ -162,25 +158,18 @@ export class Kit {
 
   /** Runs a task once for all cases that share it. Its exchanges are evidence of each of them. */
   async share<T>(key: string, task: () => Promise<T>): Promise<T> {
-    const known = this.#shared.get(key) as
-      | Promise<{ value: T; evidence: readonly number[] }>
-      | undefined;
     const outer = this.#evidence;
-    const running =
-      known ??
-      (async () => {
-        this.#evidence = new Set();
-        const value = await task().finally(() => {
-          for (const index of this.#evidence) outer.add(index);
-        });
-        return { value, evidence: [...this.#evidence] };
-      })();
-    this.#shared.set(key, running);
+    let shared = this.#shared.get(key);
+    if (shared === undefined) {
+      const evidence = new Set<number>();
+      this.#evidence = evidence;
+      shared = { running: task(), evidence };
+      this.#shared.set(key, shared);
+    }
     try {
-      const { value, evidence } = await running;
-      for (const index of evidence) outer.add(index);
-      return value;
+      return (await shared.running) as T;
     } finally {
+      for (const index of shared.evidence) outer.add(index);
       this.#evidence = outer;
     }
   }
@@ -208,7 +197,7 @@ export class Kit {
     if (Number.isNaN(date) || headers.has("age")) return;
     const offsetMs = date - receivedAt;
     const offMs = Math.abs(offsetMs);
-    this.#clockOffsetMs = offMs > 3_000 && offMs < 86_400_000 ? offsetMs : 0;
+    this.clockOffsetMs = offMs > 3_000 && offMs < 86_400_000 ? offsetMs : 0;
   }
 
   /** The URL of a path under the base URL. */

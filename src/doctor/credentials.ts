@@ -1,5 +1,5 @@
 /** The credentials that are examined, and the files that their secrets are in. */
-import type { ConfigurationError } from "../errors.js";
+import { type ConfigurationError, isConfigurationError } from "../errors.js";
 import { readAtMost } from "../input-file.js";
 
 export interface PluginSettings {
@@ -58,4 +58,10 @@ export async function readSecretFrom(
 /** Variables often hold a PEM on one line, with `\n` for its line breaks. */
 export function unfoldPem(key: string): string {
   return key.startsWith("-----") && !key.includes("\n") ? key.replaceAll("\\n", "\n") : key;
+}
+
+/** A credential that is wrong is part of what is examined, so that other checks still run. */
+export function asInvalid(error: unknown): ConfigurationError {
+  if (isConfigurationError(error)) return error;
+  throw error;
 }

@@ -4,6 +4,7 @@ import { examineCall } from "./call.js";
 import { examineDetection, examineReach } from "./deployment.js";
 import { type DoctorInput, type Finding, unknown } from "./finding.js";
 
+export { asInvalid } from "./credentials.js";
 export type { DoctorInput, Finding, Wording } from "./finding.js";
 
 /** A check comes after those that can explain its failure. */

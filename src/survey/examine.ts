@@ -11,7 +11,7 @@ import type { ServiceOptions } from "../client-options.js";
 import { deadlineIn } from "../clock.js";
 import { examineAssertion } from "../doctor/assertion.js";
 import { examineCall, explainRefusal } from "../doctor/call.js";
-import { readSecretFrom, unfoldPem } from "../doctor/credentials.js";
+import { asInvalid, readSecretFrom, unfoldPem } from "../doctor/credentials.js";
 import { examineReach, judgeDetection } from "../doctor/deployment.js";
 import {
   type Check,
@@ -148,8 +148,9 @@ async function examine(customer: Customer, found: Found, signal: AbortSignal, co
       return error;
     },
   );
-  const plugin = variant === "B" ? undefined : await readPlugin(customer, signal, context);
-  const account = variant === "A" ? undefined : await readAccount(customer, signal, context);
+  const given = [customer, signal, context] as const;
+  const plugin = variant === "B" ? undefined : await readPlugin(...given).catch(asInvalid);
+  const account = variant === "A" ? undefined : await readAccount(...given).catch(asInvalid);
   const input: DoctorInput = {
     ...{ wording, baseUrl, tenantId, variant, allowInsecureHttp, plugin, account, signal },
     login: undefined,
@@ -267,44 +268,37 @@ function openService(credential: MachineCredential, target: Target, context: Con
   return serviceOf(machineTokens({ variant, target, driver, state, shared, options }));
 }
 
-type Secret = "aPrivateKey" | "bClientSecret";
-
-/** Reads a secret each time, since a file may change during a long survey. */
+/**
+ * Reads a secret each time, since a file may change during a long survey.
+ * @throws ConfigurationError
+ */
 async function readSecret(
   customer: Customer,
-  secret: Secret,
+  secret: "aPrivateKey" | "bClientSecret",
   signal: AbortSignal,
   { variables }: Context,
 ) {
-  const [file, variable] = [customer[`${secret}File`], customer[`${secret}Variable`]];
+  const [file = "", variable] = [customer[`${secret}File`], customer[`${secret}Variable`]];
   const invalid = (message: string) => new ConfigurationError("credential_invalid", message);
-  if (variable !== undefined)
-    return (
-      variables[variable] ||
-      invalid(`The variable that ${secret}Variable names is not set. Set it.`)
-    );
   const what = secret === "aPrivateKey" ? "private key" : "client secret";
-  const source = openInput(file ?? "", signal);
-  return readSecretFrom(source, what, column(`${secret}File`), invalid).catch((error: unknown) => {
-    if (!isConfigurationError(error)) throw error;
-    return error;
-  });
+  if (variable === undefined)
+    return readSecretFrom(openInput(file, signal), what, column(`${secret}File`), invalid);
+  const value = variables[variable];
+  if (value) return value;
+  throw invalid(`The variable that ${secret}Variable names is not set. Set it.`);
 }
 
 async function readPlugin(customer: Customer, signal: AbortSignal, context: Context) {
   const { aClientId: clientId, aKeyId: keyId } = customer;
   if (clientId === undefined) return undefined;
-  const key = await readSecret(customer, "aPrivateKey", signal, context);
-  return typeof key === "string"
-    ? { clientId, privateKey: unfoldPem(key), keyId, audience: undefined }
-    : key;
+  const privateKey = unfoldPem(await readSecret(customer, "aPrivateKey", signal, context));
+  return { clientId, privateKey, keyId, audience: undefined };
 }
 
 async function readAccount(customer: Customer, signal: AbortSignal, context: Context) {
   const { bClientId: clientId } = customer;
   if (clientId === undefined) return undefined;
-  const clientSecret = await readSecret(customer, "bClientSecret", signal, context);
-  return typeof clientSecret === "string" ? { clientId, clientSecret } : clientSecret;
+  return { clientId, clientSecret: await readSecret(customer, "bClientSecret", signal, context) };
 }
 
 function outOfTime(ms: number): Finding {

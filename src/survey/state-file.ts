@@ -5,7 +5,6 @@
 import { createHash } from "node:crypto";
 import { constants, existsSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import type { Readable } from "node:stream";
 import { type Customer, columns } from "./customers.js";
 import { SurveyError } from "./errors.js";
 import type { SurveyResult } from "./result.js";
@@ -62,11 +61,16 @@ export class StateFile {
   async *read(): AsyncGenerator<{ readonly digest: string; readonly result: SurveyResult }> {
     let end = header.length + 1;
     const source = this.#handle.createReadStream({ autoClose: false, start: end });
-    for await (const { text, isWhole } of linesOf(source)) {
-      if (!isWhole) break;
-      const { digest, result } = parsed(text);
-      end += Buffer.byteLength(text) + 1;
-      yield { digest, result };
+    let rest = "";
+    // Split at line feeds only: JSON may hold the line separators at which `readline` splits too.
+    for await (const chunk of source.setEncoding("utf8")) {
+      const lines = `${rest}${chunk}`.split("\n");
+      rest = lines.pop() ?? "";
+      if (rest.length > longestLine) throw notAState();
+      for (const line of lines) {
+        yield parsed(line);
+        end += Buffer.byteLength(line) + 1;
+      }
     }
     await this.#handle.truncate(end);
   }
@@ -108,18 +112,6 @@ export async function unfinished(
 
 /** A result is a few thousand characters long. */
 const longestLine = 2 ** 20;
-
-/** Splits at line feeds only: JSON may hold the line separators at which `readline` splits too. */
-async function* linesOf(source: Readable) {
-  let rest = "";
-  for await (const chunk of source.setEncoding("utf8")) {
-    const parts = `${rest}${chunk}`.split("\n");
-    rest = parts.pop() ?? "";
-    if (rest.length > longestLine) throw notAState();
-    for (const text of parts) yield { text, isWhole: true };
-  }
-  if (rest !== "") yield { text: rest, isWhole: false };
-}
 
 function parsed(text: string) {
   try {

@@ -345,7 +345,7 @@ describe.concurrent("call", () => {
     {
       name: "a body file without JSON",
       args: ["--data-file", thisFile],
-      says: "--data-file is not valid JSON",
+      says: "--data-file names a file that is not valid JSON",
     },
     {
       name: "a body file that is missing",

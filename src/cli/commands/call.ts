@@ -9,7 +9,7 @@ import { type Command, Option } from "commander";
 import { operations } from "../../../generated/operations.js";
 import { ConfigurationError, type Variant } from "../../errors.js";
 import { jsonType } from "../../internal.js";
-import { collect, invalidFlag, readFileOf } from "../arguments.js";
+import { collect, invalidFlag, parseJsonOf, readFileOf } from "../arguments.js";
 import { exitCodeOf, reportError } from "../error-report.js";
 import { type Output, printableText } from "../output.js";
 import type { Context } from "../run.js";
@@ -228,13 +228,13 @@ async function readBody(
   dataFile: string | undefined,
   signal: AbortSignal,
 ) {
-  const flag = dataFile === undefined ? "--data" : "--data-file";
-  const text = dataFile === undefined ? data : await readFileOf(flag, dataFile, signal);
+  if (dataFile !== undefined)
+    return parseJsonOf("--data-file", dataFile, await readFileOf("--data-file", dataFile, signal));
   try {
-    return text === undefined ? undefined : JSON.parse(text);
+    return data === undefined ? undefined : JSON.parse(data);
   } catch {
     // The message of the parser quotes the text.
-    throw invalidFlag(flag, "is not valid JSON.");
+    throw invalidFlag("--data", "is not valid JSON.");
   }
 }
 

@@ -1,9 +1,15 @@
 /** `bivariant doctor`: what works, what does not, and what to do about it. */
 import type { Command } from "commander";
-import { type DoctorInput, examine, type Finding, type Wording } from "../../doctor/index.js";
-import { ConfigurationError, isBivariantError, isConfigurationError } from "../../errors.js";
+import {
+  asInvalid,
+  type DoctorInput,
+  examine,
+  type Finding,
+  type Wording,
+} from "../../doctor/index.js";
+import { ConfigurationError, isBivariantError } from "../../errors.js";
 import { createAuth, createService, type MachineCredential, type Service } from "../../index.js";
-import { invalidFlag, readFileOf } from "../arguments.js";
+import { parseJsonOf, readFileOf } from "../arguments.js";
 import { noCredential, readAccount, readPlugin } from "../credentials.js";
 import { exitCodes } from "../error-report.js";
 import type { Environment, Paint } from "../output.js";
@@ -30,7 +36,7 @@ export function define(command: Command, context: Context): void {
   addSettings(command, identitySettings, env)
     .action(async ({ jwks }: { jwks?: string }) => {
       const settings = await readSettings(command, context);
-      const input = await readInput(settings, jwks, { output, env, signal });
+      const input = await readInput(settings, jwks, context);
       const findings: Finding[] = [];
       await output.during("examining", async () => {
         for await (const finding of examine(input)) {
@@ -97,7 +103,7 @@ const wording: Wording = { namesOf, waysToSet, whereToSet };
 async function readInput(
   settings: Settings,
   jwks: string | undefined,
-  { output, env, signal }: Pick<Context, "output" | "env" | "signal">,
+  { output, env, signal }: Context,
 ): Promise<DoctorInput> {
   const { baseUrl, tenant: tenantId, timeoutMs, retryDeadlineMs } = { ...usualMs, ...settings };
   if (baseUrl === undefined)
@@ -106,10 +112,6 @@ async function readInput(
     });
   const login = await readLogin(settings, env);
   const variant = settings.login ? "B" : settings.variant;
-  const orError = (error: unknown): ConfigurationError => {
-    if (isConfigurationError(error)) return error;
-    throw error;
-  };
   const { allowInsecureHttp, unauthorizedStatuses } = settings;
   const fetch = proxyFetch(env);
   return {
@@ -136,11 +138,11 @@ async function readInput(
     signal,
     login,
     noCredential: noCredential(settings),
-    plugin: variant === "B" ? undefined : await readPlugin(settings).catch(orError),
+    plugin: variant === "B" ? undefined : await readPlugin(settings).catch(asInvalid),
     account:
       variant === "A" || login !== undefined
         ? undefined
-        : await readAccount(settings).catch(orError),
+        : await readAccount(settings).catch(asInvalid),
     registeredJwks: jwks === undefined ? undefined : await readJwks(jwks, signal),
     fetch,
     checksCertificates: env.NODE_TLS_REJECT_UNAUTHORIZED !== "0",
@@ -159,10 +161,5 @@ async function readLogin(settings: Settings, env: Environment) {
 
 /** @throws ConfigurationError `option_invalid` if the file cannot be read, or is not JSON */
 async function readJwks(path: string, signal: AbortSignal) {
-  const text = await readFileOf("--jwks", path, signal);
-  try {
-    return { value: JSON.parse(text) };
-  } catch {
-    throw invalidFlag("--jwks", `names a file that is not valid JSON: ${path}`);
-  }
+  return { value: parseJsonOf("--jwks", path, await readFileOf("--jwks", path, signal)) };
 }

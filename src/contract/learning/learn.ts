@@ -187,19 +187,16 @@ function limitsOf(variant: Variant, answers: readonly ContractResult[]): readonl
     actions.push({ target, update: { ...update, ...observed } });
   if (tokenLifetimeSeconds !== undefined)
     change(row("access-token-lifetime"), { value: tokenLifetimeSeconds });
+  const id = "authorization-code-lifetime";
   if (codeLifetimeSeconds !== undefined && variant === "A")
-    change(row("authorization-code-lifetime"), { value: codeLifetimeSeconds });
+    change(row(id), { value: codeLifetimeSeconds });
   if (codeLifetimeSeconds !== undefined && variant === "B") {
-    const about = {
-      id: "authorization-code-lifetime",
-      section: "4.2",
-      appliesTo: "authorization code",
-    };
+    const about = { id, section: "4.2", appliesTo: "authorization code" };
     change("$.info['x-limits']", { ...about, value: codeLifetimeSeconds, unit: "seconds" });
   }
   if (rateLimit && variant === "A") {
-    const { requests, windowSeconds } = rateLimit;
-    change(row("token-rate-limit"), { maximum: requests, unit: "requests", windowSeconds });
+    const { requests: maximum, windowSeconds } = rateLimit;
+    change(row("token-rate-limit"), { maximum, unit: "requests", windowSeconds });
   }
   return actions;
 }

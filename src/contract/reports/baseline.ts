@@ -84,16 +84,11 @@ export function onlyMoved(movements: readonly Movement[] = []): readonly Movemen
 /** The settings that moved, such as `bearerStatus: 401 -> 403`: often many cases move for one. */
 export function movedSettings(movements: readonly Movement[]): readonly string[] {
   const cases = onlyMoved(movements);
-  const before: Record<string, unknown> = Object.assign(
-    {},
-    ...cases.map((one) => one.before?.settings),
-  );
-  const after: Record<string, unknown> = Object.assign(
-    {},
-    ...cases.map((one) => one.after?.settings),
-  );
+  const settings = (when: "before" | "after"): Readonly<Record<string, unknown>> =>
+    Object.assign({}, ...cases.map((one) => one[when]?.settings));
+  const [before, after] = [settings("before"), settings("after")];
   const shown = (value: unknown) => (value === undefined ? "not learnt" : JSON.stringify(value));
-  return [...new Set([...Object.keys(before), ...Object.keys(after)])]
+  return Object.keys({ ...before, ...after })
     .filter((name) => shown(before[name]) !== shown(after[name]))
     .map((name) => `${name}: ${shown(before[name])} -> ${shown(after[name])}`);
 }
@@ -149,13 +144,7 @@ export function parseBaseline(text: string): readonly ComparedResult[] {
 
 const keyOf = ({ variant, id }: Identity) => `${variant} ${id}`;
 
-const compared = ({
-  id,
-  variant,
-  result,
-  observed,
-  reason,
-  settings,
-}: ComparedResult): ComparedResult => ({
-  ...{ id, variant, result, observed, reason, settings },
-});
+const compared = (one: ComparedResult): ComparedResult => {
+  const { id, variant, result, observed, reason, settings } = one;
+  return { id, variant, result, observed, reason, settings };
+};
