@@ -16,82 +16,49 @@ const planted = "planted-in-argv";
 
 describe("arguments", () => {
   const https = "--base-url https://x.example";
-  const wrong = [
-    { args: `token --b-client-secret ${planted}`, says: "BIVARIANT_B_CLIENT_SECRET_FILE" },
-    { args: `token --b-client-secret=${planted}`, says: "--b-client-secret-file" },
-    { args: `token --client-secret ${planted}`, says: "BIVARIANT_B_CLIENT_SECRET" },
-    { args: `--a-private-key=${planted} token`, says: "BIVARIANT_A_PRIVATE_KEY_FILE" },
-    { args: `login --store-key ${planted}`, says: "BIVARIANT_STORE_KEY_FILE" },
-    {
-      args: `login --b-login-client-secret ${planted}`,
-      says: "BIVARIANT_B_LOGIN_CLIENT_SECRET_FILE",
-    },
-    { args: `call listDevices --token ${planted}`, says: "bivariant token --help" },
-    {
-      args: `call listDevices --data -----BEGIN·PRIVATE·KEY-----${planted}`,
-      says: "A_PRIVATE_KEY_FILE",
-    },
-    {
-      args: `token --a-private-key-file={"d":"${planted}"} --a-client-id x`,
-      says: "path of a file",
-    },
-    { args: `token --tenent ${planted}`, says: "Unknown option --tenent. Did you mean --tenant?" },
-    { args: `token --tenent=${planted}`, says: "Unknown option --tenent." },
-    { args: `token --frobnicate ${planted}`, says: "Unknown option --frobnicate." },
-    { args: `token -p${planted}`, says: "There is an unknown option." },
-    { args: `token ${planted}`, says: "Too many arguments" },
-    {
-      args: `detect https://x.example/${planted}`,
-      says: "Pass the address of a deployment as --base-url.",
-    },
-    { args: planted, says: "There is no such command. See bivariant --help." },
-    { args: `${planted} --help`, says: "There is no such command. See bivariant --help." },
-    { args: "help tokn", says: "There is no such command. Did you mean token?" },
-    { args: "call", says: "Missing required argument 'operationId'. See bivariant call --help." },
-    {
-      args: `keys new --bit ${planted}`,
-      says: "Did you mean --bits? See bivariant keys new --help.",
-    },
-    { args: "token --tenant", says: "argument missing" },
-    { args: "generate", says: "Required option '--out <folder>' not specified." },
-    {
-      args: `call listDevices --data ${planted} --data-file ${planted}`,
-      says: "cannot be used with",
-    },
-    {
-      args: `token --variant ${planted}`,
-      says: "--variant or BIVARIANT_VARIANT is not valid. Allowed ch",
-    },
-    {
-      args: `token --timeout-ms ${planted}`,
-      says: "--timeout-ms is not valid. It must be a whole number",
-    },
-    { args: "detect --timeout-ms 0", says: "from 1 to" },
-    { args: "detect", says: "--base-url or BIVARIANT_BASE_URL" },
-    { args: `detect ${https}`, says: "--tenant or BIVARIANT_TENANT" },
-    {
-      args: `detect --base-url https://user:${planted}@x.example --tenant a`,
-      says: "base_url_invalid",
-    },
-    {
-      args: "detect --base-url http://x.example --tenant a",
-      says: "Set it with --allow-insecure-http.",
-    },
-    {
-      args: `detect ${https} --tenant acme+corp`,
-      says: "Set it with --tenant or BIVARIANT_TENANT.",
-    },
-    { args: `detect ${https} --tenant {tenantId}`, says: "tenant_id_invalid" },
-    { args: `emulate --variant ${planted}`, says: "Allowed choices are A, B, both." },
-    { args: `emulate --port ${planted}`, says: "It must be a port number from 0 to 65535." },
-    { args: "emulate --port 65536", says: "It must be a port number from 0 to 65535." },
-    { args: `emulate --scope ${planted}`, says: "seed_invalid" },
-    { args: `emulate --public-url ${planted}`, says: "option_invalid" },
-    { args: `login --port ${planted}`, says: "It must be a port number" },
-    { args: "login --wait-seconds 0", says: "It must be a whole number of seconds from 1" },
-    { args: "token --login --variant A", says: "--login uses Variant B" },
+  const wrong: [args: string, says: string][] = [
+    [`token --b-client-secret ${planted}`, "BIVARIANT_B_CLIENT_SECRET_FILE"],
+    [`token --b-client-secret=${planted}`, "--b-client-secret-file"],
+    [`token --client-secret ${planted}`, "BIVARIANT_B_CLIENT_SECRET"],
+    [`--a-private-key=${planted} token`, "BIVARIANT_A_PRIVATE_KEY_FILE"],
+    [`login --store-key ${planted}`, "BIVARIANT_STORE_KEY_FILE"],
+    [`login --b-login-client-secret ${planted}`, "BIVARIANT_B_LOGIN_CLIENT_SECRET_FILE"],
+    [`call listDevices --token ${planted}`, "bivariant token --help"],
+    [`call listDevices --data -----BEGIN·PRIVATE·KEY-----${planted}`, "A_PRIVATE_KEY_FILE"],
+    [`token --a-private-key-file={"d":"${planted}"} --a-client-id x`, "path of a file"],
+    [`token --tenent ${planted}`, "Unknown option --tenent. Did you mean --tenant?"],
+    [`token --tenent=${planted}`, "Unknown option --tenent."],
+    [`token --frobnicate ${planted}`, "Unknown option --frobnicate."],
+    [`token -p${planted}`, "There is an unknown option."],
+    [`token ${planted}`, "Too many arguments"],
+    [`detect https://x.example/${planted}`, "Pass the address of a deployment as --base-url."],
+    [planted, "There is no such command. See bivariant --help."],
+    [`${planted} --help`, "There is no such command. See bivariant --help."],
+    ["help tokn", "There is no such command. Did you mean token?"],
+    ["call", "Missing required argument 'operationId'. See bivariant call --help."],
+    [`keys new --bit ${planted}`, "Did you mean --bits? See bivariant keys new --help."],
+    ["token --tenant", "argument missing"],
+    ["generate", "Required option '--out <folder>' not specified."],
+    [`call listDevices --data ${planted} --data-file ${planted}`, "cannot be used with"],
+    [`token --variant ${planted}`, "--variant or BIVARIANT_VARIANT is not valid. Allowed ch"],
+    [`token --timeout-ms ${planted}`, "--timeout-ms is not valid. It must be a whole number"],
+    ["detect --timeout-ms 0", "from 1 to"],
+    ["detect", "--base-url or BIVARIANT_BASE_URL"],
+    [`detect ${https}`, "--tenant or BIVARIANT_TENANT"],
+    [`detect --base-url https://user:${planted}@x.example --tenant a`, "base_url_invalid"],
+    ["detect --base-url http://x.example --tenant a", "Set it with --allow-insecure-http."],
+    [`detect ${https} --tenant acme+corp`, "Set it with --tenant or BIVARIANT_TENANT."],
+    [`detect ${https} --tenant {tenantId}`, "tenant_id_invalid"],
+    [`emulate --variant ${planted}`, "Allowed choices are A, B, both."],
+    [`emulate --port ${planted}`, "It must be a port number from 0 to 65535."],
+    ["emulate --port 65536", "It must be a port number from 0 to 65535."],
+    [`emulate --scope ${planted}`, "seed_invalid"],
+    [`emulate --public-url ${planted}`, "option_invalid"],
+    [`login --port ${planted}`, "It must be a port number"],
+    ["login --wait-seconds 0", "It must be a whole number of seconds from 1"],
+    ["token --login --variant A", "--login uses Variant B"],
   ];
-  it.each(wrong)("exit 2 without repeating a value: $args", async ({ args, says }) => {
+  it.each(wrong)("exit 2 without repeating a value: %s", async (args, says) => {
     const words = args.split(" ").map((word) => word.replaceAll("·", " "));
     const people = await refused(words, {}, says);
     const script = await cli(["--json", ...words]);
@@ -102,13 +69,9 @@ describe("arguments", () => {
   });
 
   it.each([
-    { name: "without a command", args: [], usage: /Usage: bivariant / },
-    {
-      name: "with keys alone",
-      args: ["keys"],
-      usage: /Usage: bivariant keys .*new .*jwks .*registration /s,
-    },
-  ])("print the help on stderr and exit 2 $name", async ({ args, usage }) => {
+    ["without a command", [], /Usage: bivariant /],
+    ["with keys alone", ["keys"], /Usage: bivariant keys .*new .*jwks .*registration /s],
+  ])("print the help on stderr and exit 2 %s", async (_, args, usage) => {
     const { code, stdout, stderr } = await cli(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toMatch(usage);

@@ -188,35 +188,32 @@ describe.concurrent("call", () => {
   });
 
   it.each([
-    {
-      type: "text/event-stream",
-      first: "event: told\nid: 1\ndata: a\ndata: b\n\n",
-      line: { event: "told", id: "1", data: "a\nb" },
-    },
-    { type: "application/x-ndjson", first: '{ "a": "\\u001b" }\n', line: { a: "\u001b" } },
-  ])(
-    "prints $type as it arrives, a line each, until it is interrupted",
-    async ({ type, first, line }) => {
-      let closed: Promise<void> | undefined;
-      const { env, args } = await startOwn(type, (response) => {
-        closed = new Promise((resolve) => response.on("close", resolve));
-        response.write(first + first);
-      });
-      for (const flags of [[], ["--json"]]) {
-        const running = startCli([...args, ...flags], env);
-        await running.seen(/\n.*\n/);
-        running.interrupt();
-        const { code, stdout } = await running.ended;
-        expect(code).toBe(130);
-        const [one, two, ...others] = stdout.trimEnd().split("\n");
-        expect([one, two].map((text = "") => JSON.parse(text))).toEqual([line, line]);
-        expect(others.map((text) => JSON.parse(text).error.code)).toEqual(
-          flags.map(() => "interrupted"),
-        );
-        await closed;
-      }
-    },
-  );
+    [
+      "text/event-stream",
+      "event: told\nid: 1\ndata: a\ndata: b\n\n",
+      { event: "told", id: "1", data: "a\nb" },
+    ],
+    ["application/x-ndjson", '{ "a": "\\u001b" }\n', { a: "\u001b" }],
+  ])("prints %s as it arrives, a line each, until it is interrupted", async (type, first, line) => {
+    let closed: Promise<void> | undefined;
+    const { env, args } = await startOwn(type, (response) => {
+      closed = new Promise((resolve) => response.on("close", resolve));
+      response.write(first + first);
+    });
+    for (const flags of [[], ["--json"]]) {
+      const running = startCli([...args, ...flags], env);
+      await running.seen(/\n.*\n/);
+      running.interrupt();
+      const { code, stdout } = await running.ended;
+      expect(code).toBe(130);
+      const [one, two, ...others] = stdout.trimEnd().split("\n");
+      expect([one, two].map((text = "") => JSON.parse(text))).toEqual([line, line]);
+      expect(others.map((text) => JSON.parse(text).error.code)).toEqual(
+        flags.map(() => "interrupted"),
+      );
+      await closed;
+    }
+  });
 
   it("exits 5 for a stream that breaks off, after the lines that came", async () => {
     const { env, args } = await startOwn("application/x-ndjson", (response) => {
@@ -294,18 +291,10 @@ describe.concurrent("call", () => {
   });
 
   it.each([
-    {
-      name: "repeats the token",
-      body: `"${plantedToken}"`,
-      shown: "(not shown: it repeats a secret)",
-    },
-    {
-      name: "repeats the secret",
-      body: JSON.stringify(quoted),
-      shown: "(not shown: it repeats a secret)",
-    },
-    { name: "is very long", body: `"${"x".repeat(9_000)}"`, shown: "(not shown: 9002 characters)" },
-  ])("does not show the body of a refusal that $name", async ({ body, shown }) => {
+    ["repeats the token", `"${plantedToken}"`, "(not shown: it repeats a secret)"],
+    ["repeats the secret", JSON.stringify(quoted), "(not shown: it repeats a secret)"],
+    ["is very long", `"${"x".repeat(9_000)}"`, "(not shown: 9002 characters)"],
+  ])("does not show the body of a refusal that %s", async (_, body, shown) => {
     const planted = await startPlanted((_, response) => response.writeHead(500).end(body));
     const env = { ...planted.env, BIVARIANT_B_CLIENT_SECRET: quoted };
     const people = await cli(call, env);
@@ -319,42 +308,22 @@ describe.concurrent("call", () => {
   const planted = "planted-in-argv";
   const thisFile = fileURLToPath(import.meta.url);
   it.each([
-    { name: "an unknown operation", args: ["listDevicez"], says: "Use one of: listDevices" },
-    {
-      name: "the token request, whose answer is a secret",
-      args: ["requestToken"],
-      says: "bivariant token",
-    },
-    {
-      name: "a bearer in a header",
-      args: ["--header", `Authorization: ${planted}`],
-      says: "authorization",
-    },
-    { name: "a header without a colon", args: ["--header", planted], says: "name:value" },
-    {
-      name: "a header with a line break",
-      args: ["--header", `x: ${planted}\r\ny: z`],
-      says: "name:value",
-    },
-    { name: "a parameter without a name", args: ["--param", planted], says: "name=value" },
-    {
-      name: "a body that is not JSON",
-      args: ["--data", planted],
-      says: "--data is not valid JSON",
-    },
-    {
-      name: "a body file without JSON",
-      args: ["--data-file", thisFile],
-      says: "--data-file names a file that is not valid JSON",
-    },
-    {
-      name: "a body file that is missing",
-      args: ["--data-file", "/no/file"],
-      says: "(ENOENT): /no/file",
-    },
+    ["an unknown operation", ["listDevicez"], "Use one of: listDevices"],
+    ["the token request, whose answer is a secret", ["requestToken"], "bivariant token"],
+    ["a bearer in a header", ["--header", `Authorization: ${planted}`], "authorization"],
+    ["a header without a colon", ["--header", planted], "name:value"],
+    ["a header with a line break", ["--header", `x: ${planted}\r\ny: z`], "name:value"],
+    ["a parameter without a name", ["--param", planted], "name=value"],
+    ["a body that is not JSON", ["--data", planted], "--data is not valid JSON"],
+    [
+      "a body file without JSON",
+      ["--data-file", thisFile],
+      "--data-file names a file that is not valid JSON",
+    ],
+    ["a body file that is missing", ["--data-file", "/no/file"], "(ENOENT): /no/file"],
   ])(
-    "exits 2 before it sends anything, without repeating the value, for $name",
-    async ({ args, says }) => {
+    "exits 2 before it sends anything, without repeating the value, for %s",
+    async (_, args, says) => {
       const { env, emulator } = await startDeployment();
       const words = args[0]?.startsWith("--") ? [...call, ...args] : ["call", ...args];
       const result = await refused(words, env, says);

@@ -65,22 +65,14 @@ describe("keys new", () => {
     expect(existsSync(at("interrupted.pem"))).toBe(false);
   });
 
-  const wrong = [
-    { name: "1024 bits", args: ["--bits", "1024"], says: "2048, 3072, 4096" },
-    {
-      name: "scopes with a comma",
-      args: ["--scope", "devices:read,schedules:read"],
-      says: "without commas",
-    },
-    { name: "a scope of another form", args: ["--scope", "devices:delete"], says: "area:execute" },
-    { name: "an unknown type", args: ["--type", "desktop"], says: "user-interface" },
-    {
-      name: "a missing folder",
-      args: ["--out", "/no/such/key.pem"],
-      says: "its folder does not exist",
-    },
+  const wrong: [name: string, args: string[], says: string][] = [
+    ["1024 bits", ["--bits", "1024"], "2048, 3072, 4096"],
+    ["scopes with a comma", ["--scope", "devices:read,schedules:read"], "without commas"],
+    ["a scope of another form", ["--scope", "devices:delete"], "area:execute"],
+    ["an unknown type", ["--type", "desktop"], "user-interface"],
+    ["a missing folder", ["--out", "/no/such/key.pem"], "its folder does not exist"],
   ];
-  it.each(wrong)("exits 2 and writes nothing for $name", async ({ args, says }) => {
+  it.each(wrong)("exits 2 and writes nothing for %s", async (_, args, says) => {
     await refused(["keys", "new", "--out", at("never.pem"), ...args], {}, says);
     await expect(stat(at("never.pem"))).rejects.toMatchObject({ code: "ENOENT" });
   });
@@ -186,23 +178,15 @@ describe("keys jwks --also, during a key rotation,", () => {
   const sameKid = { ...old.publicJwk, kid: signingKey.kid };
   const secret = { ...old.privateKey.export({ format: "jwk" }), kid: "x" };
   const noKid = { ...old.publicJwk, kid: undefined };
-  const rows = [
-    {
-      name: "two keys under one kid",
-      content: { keys: [sameKid] },
-      says: "Two different keys have the kid",
-    },
-    { name: "a key given twice", content: { keys: [signingKey.publicJwk] }, says: "given twice" },
-    { name: "a JWKS with a private key", content: { keys: [secret] }, says: "holds a private key" },
-    { name: "a JWKS key without kid", content: { keys: [noKid] }, says: "without a kid" },
-    {
-      name: "a JWKS with an EC key",
-      content: { keys: [{ kty: "EC", kid: "x" }] },
-      says: "not an RSA key",
-    },
-    { name: "a JWKS with no key", content: { keys: [null] }, says: "not an RSA key" },
+  const rows: [name: string, content: object, says: string][] = [
+    ["two keys under one kid", { keys: [sameKid] }, "Two different keys have the kid"],
+    ["a key given twice", { keys: [signingKey.publicJwk] }, "given twice"],
+    ["a JWKS with a private key", { keys: [secret] }, "holds a private key"],
+    ["a JWKS key without kid", { keys: [noKid] }, "without a kid"],
+    ["a JWKS with an EC key", { keys: [{ kty: "EC", kid: "x" }] }, "not an RSA key"],
+    ["a JWKS with no key", { keys: [null] }, "not an RSA key"],
   ];
-  it.each(rows)("refuses $name", async ({ content, says }) => {
+  it.each(rows)("refuses %s", async (_, content, says) => {
     const path = await file("other.json", JSON.stringify(content));
     await refused(["keys", "jwks", "--also", path], deployment.env, says);
   });
@@ -220,18 +204,10 @@ describe("keys jwks --also, during a key rotation,", () => {
 
 describe("keys registration", () => {
   const types = [
-    {
-      type: "service",
-      label: "service",
-      says: "an administrator authorises its grant at install time",
-    },
-    {
-      type: "user-interface",
-      label: "user interface",
-      says: "the operator who launched it permit",
-    },
+    ["service", "service", "an administrator authorises its grant at install time"],
+    ["user-interface", "user interface", "the operator who launched it permit"],
   ];
-  it.each(types)("prints the sheet for a plugin of type $type", async ({ type, label, says }) => {
+  it.each(types)("prints the sheet for a plugin of type %s", async (type, label, says) => {
     const args = ["--type", type, "--scope", "devices:read", "--device", "d1", "d2"];
     const { code, stdout } = await cli(["keys", "registration", ...args], deployment.env);
     expect(code).toBe(0);

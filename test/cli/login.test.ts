@@ -298,26 +298,14 @@ describe("a login with wrong settings", () => {
   const endpoint = "BIVARIANT_B_AUTHORIZATION_ENDPOINT";
   const http = "http://planted.example/";
   it.each([
-    { name: "no base URL", changes: { BIVARIANT_BASE_URL: "" }, says: "BIVARIANT_BASE_URL" },
-    { name: "no client id", changes: { BIVARIANT_B_CLIENT_ID: "" }, says: "BIVARIANT_B_CLIENT_ID" },
-    {
-      name: "no authorization endpoint",
-      changes: { [endpoint]: "" },
-      says: `is missing. Ask the operator`,
-    },
-    { name: "no endpoint, naming its setting", changes: { [endpoint]: "" }, says: endpoint },
-    {
-      name: "an invalid endpoint",
-      changes: { [endpoint]: "planted" },
-      says: "--authorization-endpoint",
-    },
-    { name: "an endpoint without TLS", changes: { [endpoint]: http }, says: "must use https" },
-    {
-      name: "an invalid key of the store",
-      changes: { BIVARIANT_STORE_KEY: "planted" },
-      says: "32 bytes",
-    },
-  ])("exits 2 before it listens or sends anything, for $name", async ({ changes, says }) => {
+    ["no base URL", { BIVARIANT_BASE_URL: "" }, "BIVARIANT_BASE_URL"],
+    ["no client id", { BIVARIANT_B_CLIENT_ID: "" }, "BIVARIANT_B_CLIENT_ID"],
+    ["no authorization endpoint", { [endpoint]: "" }, `is missing. Ask the operator`],
+    ["no endpoint, naming its setting", { [endpoint]: "" }, endpoint],
+    ["an invalid endpoint", { [endpoint]: "planted" }, "--authorization-endpoint"],
+    ["an endpoint without TLS", { [endpoint]: http }, "must use https"],
+    ["an invalid key of the store", { BIVARIANT_STORE_KEY: "planted" }, "32 bytes"],
+  ])("exits 2 before it listens or sends anything, for %s", async (_, changes, says) => {
     const deployment = await start();
     const { stderr } = await refused(["login"], { ...deployment.env, ...changes }, says);
     expect(stderr).not.toContain("planted");
@@ -415,13 +403,9 @@ describe("a login with an API client and no service account", () => {
   });
 
   it.each([
-    {
-      name: "a secret without a client id",
-      changes: { [id]: "", [secret]: loginSecret },
-      says: id,
-    },
-    { name: "a secret given twice", changes: twice, says: "is set twice" },
-  ])("exits 2 for $name", async ({ changes, says }) => {
+    ["a secret without a client id", { [id]: "", [secret]: loginSecret }, id],
+    ["a secret given twice", twice, "is set twice"],
+  ])("exits 2 for %s", async (_, changes, says) => {
     const env = { BIVARIANT_BASE_URL: "http://127.0.0.1:1", ...ofLogin, ...changes };
     const { stderr } = await refused(
       ["login"],
@@ -434,14 +418,9 @@ describe("a login with an API client and no service account", () => {
 
 describe("a login for another tenant", () => {
   it.each([
-    {
-      name: "no tenant",
-      at: "",
-      later: ["--tenant", "acme"],
-      says: "There is one without a tenant",
-    },
-    { name: "a tenant", at: "acme", later: [], says: "There is one for the tenant acme" },
-  ])("is mentioned but not used if it was stored for $name", async ({ at, later, says }) => {
+    ["no tenant", "", ["--tenant", "acme"], "There is one without a tenant"],
+    ["a tenant", "acme", [], "There is one for the tenant acme"],
+  ])("is mentioned but not used if it was stored for %s", async (_, at, later, says) => {
     const deployment = await startWithClients();
     const env = { ...deployment.env, BIVARIANT_VARIANT: "B", BIVARIANT_TENANT: "" };
     await logIn(deployment, { ...env, BIVARIANT_TENANT: at });

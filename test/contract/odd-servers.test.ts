@@ -1,7 +1,7 @@
 /**
  * Deployments that answer as none should, and targets that must be refused before anything is sent.
  */
-import { generateKeyPairSync } from "node:crypto";
+import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { ContractError, runContract } from "../../src/contract/index.js";
@@ -139,46 +139,19 @@ test("a wait of more than 24 days does not end at once", async () => {
 
 describe("a target is refused before anything is sent", () => {
   const rsa = (modulusLength: number) => generateKeyPairSync("rsa", { modulusLength });
-  const plugin = (privateKey: object) => ({
-    plugin: { clientId: "reports", privateKey, keyId: "k" },
+  const plugin = (key: KeyObject) => ({
+    plugin: { clientId: "reports", privateKey: key.export({ format: "jwk" }), keyId: "k" },
   });
-  test.each([
-    [
-      "whose base URL ends with #",
-      () => ({ baseUrl: "http://service.localhost/#" }),
-      "target_invalid",
-    ],
-    [
-      "whose base URL ends with ?",
-      () => ({ baseUrl: "http://service.localhost/?" }),
-      "target_invalid",
-    ],
-    [
-      "with a route that leaves the base",
-      () => ({ closedRoute: "GET /../other/api" }),
-      "target_invalid",
-    ],
-    [
-      "with a refresh path that leaves the base",
-      () => ({ refreshPath: "/%2e%2e/other" }),
-      "target_invalid",
-    ],
-    [
-      "with a refresh path of another host",
-      () => ({ refreshPath: "//other.example/" }),
-      "target_invalid",
-    ],
-    [
-      "with a key of 1024 bits",
-      () => plugin(rsa(1024).privateKey.export({ format: "jwk" })),
-      "key_invalid",
-    ],
-    [
-      "with a public key",
-      () => plugin(rsa(2048).publicKey.export({ format: "jwk" })),
-      "key_invalid",
-    ],
-  ])("%s", async (_, changed, code) => {
+  const at = (end: string) => () => ({ baseUrl: `http://service.localhost/${end}` });
+  test.each<[name: string, changed: () => object, code?: string]>([
+    ["whose base URL ends with #", at("#")],
+    ["whose base URL ends with ?", at("?")],
+    ["with a route that leaves the base", () => ({ closedRoute: "GET /../other/api" })],
+    ["with a refresh path that leaves the base", () => ({ refreshPath: "/%2e%2e/other" })],
+    ["with a refresh path of another host", () => ({ refreshPath: "//other.example/" })],
+    ["with a key of 1024 bits", () => plugin(rsa(1024).privateKey), "key_invalid"],
+    ["with a public key", () => plugin(rsa(2048).publicKey), "key_invalid"],
+  ])("%s", async (_, changed, code = "target_invalid") => {
     const { target, options } = createRig({ rateLimit: false });
     const fetch = () => Promise.reject(new Error("nothing may be sent"));
     const error = await rejectionOf(

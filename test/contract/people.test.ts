@@ -56,72 +56,43 @@ const failed = "`login` of the target failed";
 const fail = (make: (url: string) => string) => (url: string) =>
   Promise.reject(new Error(make(url)));
 
-test.each([
-  {
-    name: "rejects",
-    login: fail(() => "no browser.\nfill(secret)"),
-    observed: `${failed}: no browser.`,
-  },
-  {
-    name: "throws at once",
-    login: () => {
+test.each<[name: string, login: (url: string) => Promise<string>, observed: string]>([
+  ["rejects", fail(() => "no browser.\nfill(secret)"), `${failed}: no browser.`],
+  [
+    "throws at once",
+    () => {
       throw new Error("no browser");
     },
-    observed: `${failed}: no browser.`,
-  },
-  {
-    name: "says much",
-    login: fail(() => "x".repeat(300)),
-    observed: `${failed}: ${"x".repeat(200)}.`,
-  },
-  { name: "says nothing", login: fail(() => ""), observed: `${failed}.` },
-  {
-    name: "quotes a code",
-    login: fail(() => "at https://app.example/?code=c0de&state=x, late"),
-    observed: `${failed}: at https://app.example/?... late.`,
-  },
-  {
-    name: "quotes a state",
-    login: fail((url) => `state ${new URL(url).searchParams.get("state")}`),
-    observed: `${failed}.`,
-  },
-  {
-    name: "returns nothing",
-    login: (() => undefined) as never,
-    observed: `${failed}: it returned nothing.`,
-  },
-  {
-    name: "returns no URL",
-    login: async () => "/callback",
-    observed: "`login` of the target returned no URL.",
-  },
-])("a login that $name is the reason why its cases are not tried", async ({ login, observed }) => {
-  const result = (await rig.run({ only: ["client-code.known"] }, { login })).get(
-    "client-code.known",
-  );
+    `${failed}: no browser.`,
+  ],
+  ["says much", fail(() => "x".repeat(300)), `${failed}: ${"x".repeat(200)}.`],
+  ["says nothing", fail(() => ""), `${failed}.`],
+  [
+    "quotes a code",
+    fail(() => "at https://app.example/?code=c0de&state=x, late"),
+    `${failed}: at https://app.example/?... late.`,
+  ],
+  [
+    "quotes a state",
+    fail((url) => `state ${new URL(url).searchParams.get("state")}`),
+    `${failed}.`,
+  ],
+  ["returns nothing", (() => undefined) as never, `${failed}: it returned nothing.`],
+  ["returns no URL", async () => "/callback", "`login` of the target returned no URL."],
+])("a login that %s is the reason why its cases are not tried", async (_, login, observed) => {
+  const only = ["client-code.known"];
+  const result = (await rig.run({ only }, { login })).get("client-code.known");
   expect(result).toMatchObject({ result: "not tried", observed });
 });
 
 const to = (location: string) => new Response(null, { status: 302, headers: { location } });
 
 test.each([
-  { name: "another page than a right request", answer: () => to("/error"), result: "holds" },
-  {
-    name: "the login page, as a right request is",
-    answer: () => to("/sign-in/2?hint=1"),
-    result: "breaks",
-  },
-  {
-    name: "the redirect URI",
-    answer: () => to("https://app.example/callback?error=x"),
-    result: "breaks",
-  },
-  {
-    name: "a fault of the server",
-    answer: () => new Response("", { status: 500 }),
-    result: "breaks",
-  },
-])("a made-up client that is answered with $name: $result", async ({ answer, result }) => {
+  ["another page than a right request", "holds", () => to("/error")],
+  ["the login page, as a right request is", "breaks", () => to("/sign-in/2?hint=1")],
+  ["the redirect URI", "breaks", () => to("https://app.example/callback?error=x")],
+  ["a fault of the server", "breaks", () => new Response("", { status: 500 })],
+])("a made-up client that is answered with %s: %s", async (_, result, answer) => {
   const only = ["authorization.client"];
   const { results } = await runBehind(only, ({ pathname, searchParams }) => {
     if (pathname !== "/v1/auth/authorize") return undefined;
