@@ -22,8 +22,8 @@ import {
 import { createServer } from "node:net";
 import { join, relative } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import type { StoreError } from "../../src/index.js";
-import { fileStore } from "../../src/stores/file.js";
+import type { StoreError, TokenStore } from "../../src/index.js";
+import { type FileStoreOptions, fileStore } from "../../src/stores/file.js";
 import { newHolder } from "../../src/stores/file-lock.js";
 import { movedBySleeps, steppedClock } from "../support/clock.js";
 import { rejectionOf } from "../support/wait.js";
@@ -45,6 +45,11 @@ beforeEach(() => {
 const mode = (at: string) => statSync(at).mode & 0o777;
 
 const newPath = () => join(temporaryFolder(), "store");
+const usesOf = (store: TokenStore) => [
+  () => store.get("key"),
+  () => store.set("key", "x"),
+  () => store.delete("key"),
+];
 describeStore({
   name: "fileStore with a key",
   create: (clock) => fileStore(newPath(), { key, clock }),
@@ -268,11 +273,7 @@ describe("a damaged file of an entry", () => {
     "is set aside and reported once, and the entry is missing: $name",
     async ({ plant }) => {
       const store = fileStore(path, { plaintext: true });
-      for (const use of [
-        () => store.get("key"),
-        () => store.set("key", "v"),
-        () => store.delete("key"),
-      ]) {
+      for (const use of usesOf(store)) {
         const { value } = await store.set("key", "only");
         const file = entryFile();
         const good = readFileSync(file, "utf8");
@@ -327,75 +328,55 @@ describe("a damaged file of an entry", () => {
 const storeMarker = (change: object) =>
   JSON.stringify({ kind: "bivariant token store", format: 3, cipher: "none", ...change });
 
-describe("a folder whose marker is damaged is reported every time and left as it is:", () => {
-  test.each([
-    { name: "an empty file", contents: "" },
-    { name: "another program's JSON", contents: '{"name":"x","version":"1.0.0"}' },
-    { name: "another kind", contents: storeMarker({ kind: "something else" }) },
-    { name: "a format as text", contents: storeMarker({ format: "3" }) },
-    { name: "an unknown older format", contents: storeMarker({ format: 2 }) },
-    { name: "an unknown cipher", contents: storeMarker({ cipher: "rot13" }) },
-  ])("$name", async ({ contents }) => {
-    await fileStore(path, { plaintext: true }).set("key", "value");
+describe("a folder that does not fit is refused every time and left as it is:", () => {
+  const plaintext = { plaintext: true };
+  const filled = (options: FileStoreOptions) => async () =>
+    void (await fileStore(path, options).set("key", "value"));
+  const marked = (contents: string) => async () => {
+    await filled(plaintext)();
     write(join(path, "store.json"), contents);
-    const before = readdirSync(path, { recursive: true });
-    const store = fileStore(path, { plaintext: true });
-    for (const use of [
-      () => store.get("key"),
-      () => store.set("key", "x"),
-      () => store.delete("key"),
-    ])
-      expect(await rejectionOf(use())).toMatchObject({
-        code: "store_corrupt",
-        message: expect.stringMatching(/Move the folder away/),
-      });
-    expect(readdirSync(path, { recursive: true })).toEqual(before);
-  });
-});
-
-describe("an intact folder that does not fit is refused and left as it is:", () => {
-  const encrypted = async () => void (await fileStore(path, { key }).set("key", "value"));
-  const plain = async () => void (await fileStore(path, { plaintext: true }).set("key", "value"));
-  const newer = async () => {
-    await plain();
-    write(join(path, "store.json"), storeMarker({ format: 4, entries: "of another shape" }));
   };
-  const foreign = async () => {
+  const foreign = () => {
     mkdirSync(path, { mode: 0o700 });
     writeFileSync(join(path, "notes"), "");
   };
-  const plaintext = { plaintext: true };
-  test.each([
-    {
-      name: "another key",
-      make: encrypted,
-      options: { key: randomBytes(32) },
-      says: /with another key/,
-    },
-    { name: "a missing key", make: encrypted, options: plaintext, says: /encrypted.*with the key/ },
-    { name: "a key for plaintext", make: plain, options: { key }, says: /is not encrypted/ },
-    {
-      name: "the folder of a newer version",
-      make: newer,
-      options: plaintext,
-      says: /newer version/,
-    },
-    {
-      name: "another program's folder",
-      make: foreign,
-      options: plaintext,
-      says: /folder with other files/,
-    },
-  ])("$name", async ({ make, options, says }) => {
+  const newer = marked(storeMarker({ format: 4, entries: "of another shape" }));
+  const damaged: [string, string][] = [
+    ["an empty marker", ""],
+    ["another program's JSON as marker", '{"name":"x","version":"1.0.0"}'],
+    ["a marker of another kind", storeMarker({ kind: "something else" })],
+    ["a format as text", storeMarker({ format: "3" })],
+    ["an unknown older format", storeMarker({ format: 2 })],
+    ["an unknown cipher", storeMarker({ cipher: "rot13" })],
+  ];
+  type Row = [
+    what: string,
+    make: () => unknown,
+    options: FileStoreOptions,
+    says: RegExp,
+    code?: string,
+  ];
+  test.each<Row>([
+    ["another key", filled({ key }), { key: randomBytes(32) }, /with another key/],
+    ["a missing key", filled({ key }), plaintext, /encrypted.*with the key/],
+    ["a key for plaintext", filled(plaintext), { key }, /is not encrypted/],
+    ["the folder of a newer version", newer, plaintext, /newer version/],
+    ["another program's folder", foreign, plaintext, /folder with other files/],
+    ...damaged.map(
+      ([what, contents]): Row => [
+        what,
+        marked(contents),
+        plaintext,
+        /Move the folder away/,
+        "store_corrupt",
+      ],
+    ),
+  ])("%s", async (_what, make, options, says, code = "store_unavailable") => {
     await make();
     const before = readdirSync(path, { recursive: true });
-    const store = fileStore(path, options);
-    for (const use of [
-      () => store.get("key"),
-      () => store.set("key", "x"),
-      () => store.delete("key"),
-    ])
-      expect(await rejectionOf(use())).toMatchObject(unavailable(says));
+    const message = expect.stringMatching(says);
+    for (const use of usesOf(fileStore(path, options)))
+      expect(await rejectionOf(use())).toMatchObject({ name: "StoreError", code, message });
     expect(readdirSync(path, { recursive: true })).toEqual(before);
   });
 
@@ -416,11 +397,7 @@ describe("an intact folder that does not fit is refused and left as it is:", () 
       const store = fileStore(quoted, { key });
       await store.set("key", "value");
       chmodSync(quoted, wrong);
-      for (const use of [
-        () => store.get("key"),
-        () => store.set("key", "x"),
-        () => store.delete("key"),
-      ])
+      for (const use of usesOf(store))
         expect(await rejectionOf(use())).toMatchObject({ code: "store_unavailable" });
       expect(mode(quoted)).toBe(wrong);
       const { message } = (await rejectionOf(store.get("key"))) as Error;
