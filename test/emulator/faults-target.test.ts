@@ -272,7 +272,16 @@ describe("a fault", () => {
     expect(plugin.emulator.customerLog.entries({ requestId: entry?.id ?? 0 })).toHaveLength(1);
   });
 
-  const scope = "devices:read";
+  /** A plugin whose route answers what `respond` returns, and calls of that route. */
+  async function routed(respond: () => unknown) {
+    const path = "/api/v1/{tenantId}/own";
+    const route = { operationId: "own", method: "POST", path, scope: "devices:read" } as const;
+    const plugin = new PluginClient({ routes: [{ ...route, respond }] });
+    const token = await plugin.accessToken();
+    const call = () => plugin.call(token, "/api/v1/acme/own", { method: "POST" });
+    return { emulator: plugin.emulator, call };
+  }
+
   test.each([
     { fault: "lost-answer", executed: 1 },
     { fault: "reset", executed: 0 },
@@ -280,30 +289,17 @@ describe("a fault", () => {
     "of the kind $fault lets a route run $executed times",
     async ({ fault, executed }) => {
       let runs = 0;
-      const respond = () => ++runs;
-      const path = "/api/v1/{tenantId}/runs";
-      const route = { operationId: "run", method: "POST", path, scope } as const;
-      const plugin = new PluginClient({ routes: [{ ...route, respond }] });
-      const token = await plugin.accessToken();
-      plugin.emulator.faults.add({ name: fault, at: "resource" });
-      const sent = plugin.call(token, "/api/v1/acme/runs", { method: "POST" });
-      await expect(sent).rejects.toThrow("fetch failed");
+      const { emulator, call } = await routed(() => ++runs);
+      emulator.faults.add({ name: fault, at: "resource" });
+      await expect(call()).rejects.toThrow("fetch failed");
       expect(runs).toBe(executed);
-      expect(plugin.emulator.journal.last()).toMatchObject({ operation: "run", status: 0, fault });
+      expect(emulator.journal.last()).toMatchObject({ operation: "own", status: 0, fault });
     },
   );
 
   test("on a route also alters an answer without a body", async () => {
-    const route = {
-      operationId: "empty",
-      method: "GET",
-      path: "/api/v1/{tenantId}/empty",
-      scope,
-    } as const;
-    const plugin = new PluginClient({ routes: [{ ...route, respond: () => undefined }] });
-    const token = await plugin.accessToken();
-    const { faults } = plugin.emulator;
-    const call = () => plugin.call(token, "/api/v1/acme/empty");
+    const { emulator, call } = await routed(() => undefined);
+    const { faults } = emulator;
     faults.add({ name: "fields", at: "resource", fields: { a: 1, b: null } });
     expect(await (await call()).json()).toEqual({ a: 1 });
     faults.add({ name: "malformed-json", at: "resource" });
@@ -315,19 +311,10 @@ describe("a fault", () => {
   });
 
   test("of the kind malformed-json on a route makes every value invalid JSON", async () => {
-    const route = {
-      operationId: "one",
-      method: "GET",
-      path: "/api/v1/{tenantId}/one",
-      scope,
-    } as const;
     for (const value of [12, true, "text", null, [], {}]) {
-      const plugin = new PluginClient({ routes: [{ ...route, respond: () => value }] });
-      const token = await plugin.accessToken();
-      plugin.emulator.faults.add({ name: "malformed-json", at: "resource" });
-      await expect((await plugin.call(token, "/api/v1/acme/one")).json()).rejects.toThrow(
-        SyntaxError,
-      );
+      const { emulator, call } = await routed(() => value);
+      emulator.faults.add({ name: "malformed-json", at: "resource" });
+      await expect((await call()).json()).rejects.toThrow(SyntaxError);
     }
   });
 

@@ -121,35 +121,14 @@ describe.each(["A", "B"] as const)("documents of a consumer, Variant %s", (varia
     operationId: "getNotes",
     parameters: variant === "A" ? { tenantId: "acme" } : {},
   };
-  const rows = [
-    {
-      name: "a value that strict validation accepts",
-      id: "listDevices",
-      status: 200,
-      data: [device],
-    },
-    { name: "an example", id: "getDevice", path: { deviceId: "d-1" }, status: 200, data: door },
-    {
-      name: "without a body",
-      id: "start",
-      path: { "schedule-id": "s" },
-      status: 202,
-      data: undefined,
-    },
-    {
-      name: "its id and parameters if no body is shown",
-      id: "getNotes",
-      status: 200,
-      data: notShown,
-    },
-    {
-      name: "without a bearer if the document requires none",
-      id: "getStatus",
-      status: 201,
-      data: "up",
-    },
+  const rows: [name: string, id: string, path: object, status: number, data: unknown][] = [
+    ["a value that strict validation accepts", "listDevices", {}, 200, [device]],
+    ["an example", "getDevice", { deviceId: "d-1" }, 200, door],
+    ["without a body", "start", { "schedule-id": "s" }, 202, undefined],
+    ["its id and parameters if no body is shown", "getNotes", {}, 200, notShown],
+    ["without a bearer if the document requires none", "getStatus", {}, 201, "up"],
   ];
-  test.each(rows)("an operation answers $name", async ({ id, path, status, data }) => {
+  test.each(rows)("an operation answers %s", async (_, id, path, status, data) => {
     expect(await deployment(variant).call(id, path)).toMatchObject({ status, data });
   });
 
