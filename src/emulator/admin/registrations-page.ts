@@ -128,7 +128,7 @@ ${records.length === 0 ? html`<p class="quiet">No ${one} is registered.</p>` : r
 
 function registration(
   view: AdminView,
-  { path, changed, unregistering, registry }: RecordKind,
+  { path, changed, secret, unregistering, registry }: RecordKind,
   { keys, secretDigest, passwordDigest, formerGrants: _, grant, ...own }: Members,
 ): Markup {
   const record: Members = { ...own, ...(grant as object | undefined) };
@@ -139,10 +139,10 @@ function registration(
   const suffix = Buffer.from(JSON.stringify(names)).toString("base64url");
   const id = (of: string) => `${of}-${suffix}`;
   const heading = String(record.name ?? record.userId ?? record.clientId);
-  const secret = "userId" in record ? "password" : "clientSecret";
-  const lock = Array.isArray(keys)
-    ? { keys: html`${(keys as readonly RegisteredKey[]).map(keyLine)}` }
-    : { [secret]: (passwordDigest ?? secretDigest) === undefined ? "not set" : "set" };
+  const lock =
+    secret === undefined
+      ? { keys: html`${(keys as readonly RegisteredKey[]).map(keyLine)}` }
+      : { [secret]: (passwordDigest ?? secretDigest) === undefined ? "not set" : "set" };
   const shown = Object.entries(record).map(([name, value]) => [name, shownValue(value)]);
   const now = changed.map((name) => [name, record[name] ? itemsOf(record[name]) : null]);
   const members = membersField(Object.fromEntries(now), "A JSON object; null lifts a limit.");
