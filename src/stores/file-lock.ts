@@ -250,9 +250,9 @@ async function claim(lock: string, holder: string, make: Make): Promise<boolean>
 const changeLimitMs = 10_000;
 
 /**
- * Runs a change under a lock. All that it makes or removes elsewhere, it renames from or to the file
- * or folder of the holder, whose path it gets. That fails if another process took the lock over, and
- * then the change begins anew.
+ * Runs a change under a lock. All that it makes or removes elsewhere, it renames from or to the
+ * file or folder of the holder, whose path it gets. That fails if another process took the lock
+ * over, and then the change begins anew.
  */
 export async function underLock<T>(
   lock: string,

@@ -47,8 +47,8 @@ const names: NamesOf<FileStoreOptions> = { key: true, plaintext: true, clock: tr
  * The folder (mode 0700) is refused if other users own or may use it, and so is a link of another
  * user. The damaged file of an entry is set aside in the folder `corrupt` in it. That is reported
  * once, as `store_corrupt`, and the entry is missing then. A folder with another key is refused and
- * left as it is. With a key, values are JWE (RFC 7516) that are bound to their key name, version and
- * expiry.
+ * left as it is. With a key, values are JWE (RFC 7516) that are bound to their key name, version
+ * and expiry.
  *
  * @throws ConfigurationError `option_invalid`, at once
  * @example
@@ -113,8 +113,8 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
     typeof expiresAt === "number" && expiresAt <= clock.now();
 
   /**
-   * Runs a change of an entry after the others of this process. They wait in 64 queues, by the first
-   * character of the hash, so that not too many files are open at once.
+   * Runs a change of an entry after the others of this process. They wait in 64 queues, by the
+   * first character of the hash, so that not too many files are open at once.
    */
   const queued = <T>({ name }: Place, change: () => Promise<T>): Promise<T> =>
     writes(name.slice(0, 1), Number.POSITIVE_INFINITY, change);

@@ -133,8 +133,8 @@ const tokenParsers: readonly Parser[] = endpoints.map((endpoint) => ({
   parse(text) {
     const status = statuses[text.length % statuses.length] ?? 200;
     const answer = { status, headers: new Headers(), text, sentAt: now(), receivedAt: now() };
-    const sent = { secrets: ["not a real secret"] };
-    const { token } = readTokens(endpoint as never, { answer, sent, correctedByMs: 0 } as never);
+    const secrets = ["not a real secret"];
+    const { token } = readTokens(endpoint as never, { answer, secrets, assertion: undefined });
     mustBe(typeof token.value === "string" && token.value !== "", "a token without a value");
     mustBe(
       token.expiresAt > now() && token.expiresAt < now() + 400 * DAY,
