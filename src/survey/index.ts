@@ -13,7 +13,7 @@ export {
 } from "./customers.js";
 export { SurveyError, type SurveyErrorCode } from "./errors.js";
 export { type PageAbout, resultsPage } from "./page.js";
-export { type PlannedRequests, plannedRequests } from "./plan.js";
+export { type PlannedRequests, plannedRequests } from "./planned-requests.js";
 export type { Change, State, SurveyResult } from "./result.js";
 export type { WrongRow } from "./rows.js";
 export { type Comparison, compareWith, type EarlierResult, parseResults } from "./since.js";
