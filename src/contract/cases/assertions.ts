@@ -6,7 +6,6 @@ import { exportJWK, exportSPKI, importJWK } from "jose";
 import type { AssertionChanges } from "../assertion.js";
 import { accepts, type CaseDefinition, defineCases, learnt } from "../case.js";
 import { NotTried } from "../errors.js";
-import type { Answer } from "../exchange.js";
 import { type Kit, shownAnswer, tokenIn } from "../kit.js";
 import { expectedAnswer, malformedErrors, observedOf, refusals, refusedByA } from "./judge.js";
 import { ofPlugin, request, wrongKey } from "./token-requests.js";
@@ -102,11 +101,6 @@ async function signedWith(kit: Kit, alg: string) {
   return { header: { alg }, key: (await importJWK(jwk, alg)) as CryptoKey };
 }
 
-interface UsedAssertion {
-  readonly used: { readonly iat: number; readonly exp: number; readonly jti: string };
-  readonly answer: Answer;
-}
-
 /**
  * Uses an assertion once in a run. Signed again, the same claims are the same assertion: RS256 has
  * no random part.
@@ -125,6 +119,8 @@ function useAssertion(kit: Kit, ageSeconds: number, secondsLeft: number) {
     return { used, answer };
   });
 }
+
+type UsedAssertion = Awaited<ReturnType<typeof useAssertion>>;
 
 /** Sends a used jti again, in another assertion if its exp is another. */
 async function replayed(kit: Kit, { used, answer }: UsedAssertion, earlierSeconds = 0) {
