@@ -100,9 +100,16 @@ const connectNames: NamesOf<ConnectOptions> = { ...targetNames, ...connectorName
  * @throws TransportError if a request of the detection got no response, or a credential's function
  * took too long
  * @see the description, section 5.11
- * @example const service = await connect({ baseUrl: "https://customer.example", tenantId: "acme",
- * credentials: [servicePlugin({ clientId, privateKey }), serviceAccount({ clientId, clientSecret
- * })], }); const result = await service.call("listDevices");
+ * @example
+ * const service = await connect({
+ *   baseUrl: "https://customer.example",
+ *   tenantId: "acme",
+ *   credentials: [
+ *     servicePlugin({ clientId, privateKey }),
+ *     serviceAccount({ clientId, clientSecret }),
+ *   ],
+ * });
+ * const result = await service.call("listDevices");
  */
 export async function connect<T extends LookupTypes = OperationTypes>(
   options: ConnectOptions<T>,
@@ -125,9 +132,12 @@ export interface Connector<T extends LookupTypes = OperationTypes> {
  *
  * @throws ConfigurationError `credential_missing`, `credential_invalid`, `option_invalid`
  * @see the description, sections 5.4, 5.10 and 5.11
- * @example const connector = createConnector({ credentials: [servicePlugin({ clientId, privateKey
- * })] }); const service = await connector.connect({ baseUrl: "https://customer.example", tenantId:
- * "acme" });
+ * @example
+ * const connector = createConnector({ credentials: [servicePlugin({ clientId, privateKey })] });
+ * const service = await connector.connect({
+ *   baseUrl: "https://customer.example",
+ *   tenantId: "acme",
+ * });
  */
 export function createConnector<T extends LookupTypes = OperationTypes>(
   options: ConnectorOptions<T>,
@@ -259,8 +269,11 @@ class TenantConnector<T extends LookupTypes> {
  * @throws ConfigurationError before any request
  * @throws TransportError when a question got no answer
  * @see the description, sections 4.1, 4.2 and 7.1
- * @example const { served, evidence } = await detectVariant({ baseUrl: "https://customer.example",
- * tenantId: "acme" });
+ * @example
+ * const { served, evidence } = await detectVariant({
+ *   baseUrl: "https://customer.example",
+ *   tenantId: "acme",
+ * });
  */
 export async function detectVariant(options: DetectVariantOptions): Promise<Detection> {
   const names: NamesOf<DetectVariantOptions> = { ...requestNames, ...targetNames };

@@ -484,9 +484,14 @@ export const isTokenRequestError: Guard<TokenRequestError> = isNamed("TokenReque
  * Whether a value is a {@link RateLimitedError}, of any realm and any copy of this package.
  *
  * @function
- * @example try { await service.auth.getAccessToken(); } catch (error) { if
- * (isRateLimitedError(error))
- * console.error(`Try again at ${new Date(error.retryAt).toISOString()}.`); else throw error; }
+ * @example
+ * try {
+ *   await service.auth.getAccessToken();
+ * } catch (error) {
+ *   if (isRateLimitedError(error))
+ *     console.error(`Try again at ${new Date(error.retryAt).toISOString()}.`);
+ *   else throw error;
+ * }
  */
 export const isRateLimitedError: Guard<RateLimitedError> = isNamed("RateLimitedError");
 /**

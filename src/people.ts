@@ -111,9 +111,10 @@ export interface BegunLogin {
  *
  * @throws ConfigurationError
  * @see the description, section 5.8; RFC 6749 section 4.1.1; RFC 7636 section 4.3
- * @example const credential = apiClient({ clientId, redirectUri, authorizationEndpoint }); const {
- * url, login } = await beginLogin({ baseUrl, credential }); // send the person to url, and keep
- * login
+ * @example
+ * const credential = apiClient({ clientId, redirectUri, authorizationEndpoint });
+ * // Send the person to url, and keep login.
+ * const { url, login } = await beginLogin({ baseUrl, credential });
  */
 export async function beginLogin(options: LoginOptions): Promise<BegunLogin> {
   const names: NamesOf<LoginOptions> = { ...personNames, redirectUri: true };
@@ -150,10 +151,18 @@ export interface CompleteLoginOptions extends PersonAuthOptions<"B"> {
  * @throws TokenRequestError if the client, not the code, was refused
  * @throws ConfigurationError, TransportError, StoreError, RateLimitedError before the code was sent
  * @see the description, sections 4.2 and 5.8; RFC 6749 sections 4.1.2 and 4.1.3
- * @example const credential = apiClient({ clientId, redirectUri, authorizationEndpoint }); const {
- * url, login } = await beginLogin({ baseUrl, credential }); const callbackUrl = await visit(url);
- * // where the person comes back const auth = await completeLogin({ baseUrl, credential,
- * callbackUrl, login, store, person: sessionId });
+ * @example
+ * const credential = apiClient({ clientId, redirectUri, authorizationEndpoint });
+ * const { url, login } = await beginLogin({ baseUrl, credential });
+ * const callbackUrl = await visit(url); // where the person comes back
+ * const auth = await completeLogin({
+ *   baseUrl,
+ *   credential,
+ *   callbackUrl,
+ *   login,
+ *   store,
+ *   person: sessionId,
+ * });
  */
 export async function completeLogin(options: CompleteLoginOptions): Promise<PersonAuth<"B">> {
   const names: NamesOf<CompleteLoginOptions> = {

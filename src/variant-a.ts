@@ -21,9 +21,14 @@ export { type RedeemLaunchOptions, redeemLaunch } from "./people.js";
  *
  * @throws ConfigurationError `option_invalid` for an Auth of Variant B
  * @see the description, sections 4.3 and 5.5
- * @example const auth = createAuth({ baseUrl, tenantId, credential: servicePlugin({ clientId,
- * privateKey }) }); const client = createVariantAClient(auth); const { data, error } = await
- * client.GET("/api/v1/{tenantId}/devices");
+ * @example
+ * const auth = createAuth({
+ *   baseUrl,
+ *   tenantId,
+ *   credential: servicePlugin({ clientId, privateKey }),
+ * });
+ * const client = createVariantAClient(auth);
+ * const { data, error } = await client.GET("/api/v1/{tenantId}/devices");
  */
 export function createVariantAClient(
   auth: Auth & { readonly variant: "A" },

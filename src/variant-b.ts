@@ -27,9 +27,14 @@ export {
  *
  * @throws ConfigurationError `option_invalid` for an Auth of Variant A
  * @see the description, section 4.3
- * @example const auth = createAuth({ baseUrl, tenantId, credential: serviceAccount({ clientId,
- * clientSecret }) }); const client = createVariantBClient(auth); const { data, error } = await
- * client.GET("/v1/devices");
+ * @example
+ * const auth = createAuth({
+ *   baseUrl,
+ *   tenantId,
+ *   credential: serviceAccount({ clientId, clientSecret }),
+ * });
+ * const client = createVariantBClient(auth);
+ * const { data, error } = await client.GET("/v1/devices");
  */
 export function createVariantBClient(
   auth: Auth & { readonly variant: "B" },

@@ -357,8 +357,13 @@ export interface CreateAuthOptions<V extends Variant = Variant> extends AuthOpti
  * @throws ConfigurationError `base_url_invalid`, `base_url_insecure`, `tenant_id_invalid`,
  * `credential_invalid`, `option_invalid`
  * @see the description, sections 4.1, 4.2, 5.4 and 5.10
- * @example const auth = createAuth({ baseUrl, tenantId: "acme", credential: servicePlugin({
- * clientId, privateKey }) }); const { value } = await auth.getAccessToken();
+ * @example
+ * const auth = createAuth({
+ *   baseUrl,
+ *   tenantId: "acme",
+ *   credential: servicePlugin({ clientId, privateKey }),
+ * });
+ * const { value } = await auth.getAccessToken();
  */
 export function createAuth<V extends Variant>(
   options: CreateAuthOptions<V>,

@@ -110,12 +110,21 @@ async function answerOwnLogin(request: Request, context: Context): Promise<Respo
  *
  * @throws ConfigurationError
  * @see the description, sections 4.1 and 5.3 to 5.9
- * @example const launch = userInterfacePlugin({ clientId, privateKey }); const hostOrigin =
- * "https://customer.example"; const backend = createBackend({ deployments: [{ tenantId: "acme",
- * baseUrl, hostOrigin, launch }] }); app.all("/auth/*", (context) => backend(context.req.raw));
- * app.get("/devices", async (context) => { try { const service = await
- * backend.connect(context.req.raw); return Response.json(unwrap(await
- * service.call("listDevices"))); } catch (error) { return backend.answer(error); } });
+ * @example
+ * const launch = userInterfacePlugin({ clientId, privateKey });
+ * const hostOrigin = "https://customer.example";
+ * const backend = createBackend({
+ *   deployments: [{ tenantId: "acme", baseUrl, hostOrigin, launch }],
+ * });
+ * app.all("/auth/*", (context) => backend(context.req.raw));
+ * app.get("/devices", async (context) => {
+ *   try {
+ *     const service = await backend.connect(context.req.raw);
+ *     return Response.json(unwrap(await service.call("listDevices")));
+ *   } catch (error) {
+ *     return backend.answer(error);
+ *   }
+ * });
  */
 export function createBackend<T extends LookupTypes = OperationTypes>(
   options: BackendOptions<T>,

@@ -79,9 +79,15 @@ const addresses = new WeakMap<Request, string>();
  * The address that a request made here came from, for `clientKey`; behind a proxy, the proxy's
  * address.
  *
- * @example const launch = userInterfacePlugin({ clientId, privateKey }); const deployments = [{
- * tenantId: "acme", baseUrl, hostOrigin: "https://customer.example", launch }]; const backend =
- * createBackend({ deployments, clientKey: (request) => remoteAddress(request) ?? "unknown" });
+ * @example
+ * const launch = userInterfacePlugin({ clientId, privateKey });
+ * const deployments = [
+ *   { tenantId: "acme", baseUrl, hostOrigin: "https://customer.example", launch },
+ * ];
+ * const backend = createBackend({
+ *   deployments,
+ *   clientKey: (request) => remoteAddress(request) ?? "unknown",
+ * });
  */
 export function remoteAddress(request: Request): string | undefined {
   return addresses.get(request);

@@ -46,8 +46,10 @@ export interface DescribeOptions extends ContractOptions {
  * @example
  * import { describe, test } from "vitest";
  *
- * await describeContract({ describe, test }, { baseUrl, tenantId, plugin: { clientId, privateKey }
- * });
+ * await describeContract(
+ *   { describe, test },
+ *   { baseUrl, tenantId, plugin: { clientId, privateKey } },
+ * );
  */
 export async function describeContract(
   runner: TestRunner,

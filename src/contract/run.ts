@@ -63,8 +63,10 @@ export const longestWaitSeconds = 5;
  *
  * @throws ContractError before the first request; the reason of `signal`
  * @see the description, all sections
- * @example const target = { baseUrl, tenantId, plugin: { clientId, privateKey } }; for await (const
- * { id, result, observed } of runContract(target)) console.log(id, result, observed);
+ * @example
+ * const target = { baseUrl, tenantId, plugin: { clientId, privateKey } };
+ * for await (const { id, result, observed } of runContract(target))
+ *   console.log(id, result, observed);
  */
 export async function* runContract(
   target: ContractTarget,

@@ -118,8 +118,9 @@ export interface Emulator {
    * The secret counts from the next request on. All else counts for logins that begin later:
    * earlier logins, their codes and their tokens stay as they are.
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
-   * @example emulator.updateApiClient({ clientId: "portal", clientSecret: null }); // from now on a
-   * public client
+   * @example
+   * // From now on it is a public client.
+   * emulator.updateApiClient({ clientId: "portal", clientSecret: null });
    */
   updateApiClient(update: ApiClientUpdate): void;
   /**
@@ -160,9 +161,12 @@ export interface Emulator {
    * @throws {@link EmulatorError} `login_refused` if a page would show the person an error that the
    *   app does not receive; `option_invalid` for a bad URL or a missing user id.
    * @see the description, section 5.8
-   * @example const { url } = await beginLogin({ baseUrl, credential: apiClient({ clientId,
-   * redirectUri, authorizationEndpoint }) }); const { callbackUrl } = emulator.login({ url, userId:
-   * "ada" });
+   * @example
+   * const { url } = await beginLogin({
+   *   baseUrl,
+   *   credential: apiClient({ clientId, redirectUri, authorizationEndpoint }),
+   * });
+   * const { callbackUrl } = emulator.login({ url, userId: "ada" });
    */
   login(login: LoginRequest): { callbackUrl: string };
   /**
@@ -243,9 +247,15 @@ const addressSchema = z.strictObject({
  * @throws {@link EmulatorError} `option_invalid`, `route_conflict`.
  * @see the service's description, sections 2 to 8.
  *
- * @example const emulator = createEmulator({ variants: ["A"] }); emulator.registerPlugin({
- * clientId: "reporter", tenantId: "acme", type: "service", scopes: ["devices:read"] }); const {
- * url, close } = await emulator.listen();
+ * @example
+ * const emulator = createEmulator({ variants: ["A"] });
+ * emulator.registerPlugin({
+ *   clientId: "reporter",
+ *   tenantId: "acme",
+ *   type: "service",
+ *   scopes: ["devices:read"],
+ * });
+ * const { url, close } = await emulator.listen();
  */
 export function createEmulator<T extends ApiTypes = ApiTypes>(
   options: EmulatorOptions<T> = {},

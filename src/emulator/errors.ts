@@ -25,9 +25,18 @@ export type EmulatorErrorCode =
  * names the broken rule. Otherwise it names the fields at fault; it never holds their values,
  * because a registration holds secrets.
  *
- * @example try { emulator.registerPlugin({ clientId: "reporter", tenantId: "acme", type: "service",
- * jwks: { keys: [] } }); } catch (error) { if (error instanceof EmulatorError && error.code ===
- * "key_invalid") console.error(error.issues); }
+ * @example
+ * try {
+ *   emulator.registerPlugin({
+ *     clientId: "reporter",
+ *     tenantId: "acme",
+ *     type: "service",
+ *     jwks: { keys: [] },
+ *   });
+ * } catch (error) {
+ *   if (error instanceof EmulatorError && error.code === "key_invalid")
+ *     console.error(error.issues);
+ * }
  */
 export class EmulatorError extends Error {
   readonly code: EmulatorErrorCode;

@@ -74,8 +74,11 @@ export interface GenerateOptions {
  * @returns the names of the files written, sorted
  * @throws {GenerateError} with `code`, and with `document` and `pointer` where one place is the
  * cause
- * @example await generate({ documents: { A: "openapi/variant-a.yaml", B: "openapi/variant-b.yaml"
- * }, out: "generated" });
+ * @example
+ * await generate({
+ *   documents: { A: "openapi/variant-a.yaml", B: "openapi/variant-b.yaml" },
+ *   out: "generated",
+ * });
  */
 export async function generate(options: GenerateOptions): Promise<readonly string[]> {
   const files = await render(checked("generate", options));

@@ -30,8 +30,11 @@ export type LazySchema = () => z.ZodType;
  * filled in.
  *
  * @see JSON Schema 2020-12, Core and Validation
- * @example const schema = jsonSchemas({ Device: { type: "object", required: ["id"], properties: {
- * id: { type: "string" } } } }); schema("Device")().safeParse({ id: "pump" }).success; // true
+ * @example
+ * const schema = jsonSchemas({
+ *   Device: { type: "object", required: ["id"], properties: { id: { type: "string" } } },
+ * });
+ * schema("Device")().safeParse({ id: "pump" }).success; // true
  */
 export function jsonSchemas(definitions: Definitions): (name: string) => LazySchema {
   const checker = jsonChecker(definitions);

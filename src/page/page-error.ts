@@ -66,9 +66,11 @@ export type PageErrorCode =
  * The error of `startSession` and of the methods of a session. Neither message nor `cause` holds a
  * code, a verifier or a session token.
  *
- * @example startSession({ hostOrigins: ["https://customer.example"] }).catch((error) => { if
- * (isPageError(error) && error.code === "opaque_code_missing") show("Open the plugin again from the
- * sidebar."); });
+ * @example
+ * startSession({ hostOrigins: ["https://customer.example"] }).catch((error) => {
+ *   if (isPageError(error) && error.code === "opaque_code_missing")
+ *     show("Open the plugin again from the sidebar.");
+ * });
  */
 export class PageError extends Error {
   override readonly name: string = "PageError";

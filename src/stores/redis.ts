@@ -73,9 +73,11 @@ const names: NamesOf<RedisStoreOptions> = { prefix: true, lossWindowMs: true, cl
  * import { createClient } from "redis";
  * import { encryptedStore } from "bivariant/stores/encrypted";
  *
- * const url = process.env.REDIS_URL ?? ""; const client = await createClient({ url,
- * disableOfflineQueue: true }).on("error", console.error).connect(); const store =
- * encryptedStore(redisStore(client), process.env.STORE_KEY ?? "");
+ * const url = process.env.REDIS_URL ?? "";
+ * const client = await createClient({ url, disableOfflineQueue: true })
+ *   .on("error", console.error)
+ *   .connect();
+ * const store = encryptedStore(redisStore(client), process.env.STORE_KEY ?? "");
  */
 export function redisStore(client: RedisClient, options?: RedisStoreOptions): TokenStore;
 /** For tests that cannot wait for the whole lease. @internal */

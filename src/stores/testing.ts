@@ -47,10 +47,14 @@ export type MakeStore = () => TokenStore | StoreUnderTest | Promise<TokenStore |
  * import { describe, test } from "vitest"; // or from "node:test"
  * import { redisStore } from "bivariant/stores/redis";
  *
- * testStore({ describe, test }, async () => { const [client, other] = await
- *   Promise.all([createClient().connect(), createClient().connect()]); const close = () =>
- *   Promise.all([client.close(), other.close()]); return { store: redisStore(client), second:
- *   redisStore(other), close }; });
+ * testStore({ describe, test }, async () => {
+ *   const [client, other] = await Promise.all([
+ *     createClient().connect(),
+ *     createClient().connect(),
+ *   ]);
+ *   const close = () => Promise.all([client.close(), other.close()]);
+ *   return { store: redisStore(client), second: redisStore(other), close };
+ * });
  */
 export function testStore({ describe, test }: StoreTestRunner, makeStore: MakeStore): void {
   describe("a token store", () => {

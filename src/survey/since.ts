@@ -132,8 +132,9 @@ export interface Comparison {
  * @example
  * import { readFile } from "node:fs/promises";
  *
- * const comparison = compareWith(parseResults(await readFile("yesterday.csv", "utf8"))); for await
- * (const result of survey(customers)) console.log(result.tenantId, comparison.changesOf(result));
+ * const comparison = compareWith(parseResults(await readFile("yesterday.csv", "utf8")));
+ * for await (const result of survey(customers))
+ *   console.log(result.tenantId, comparison.changesOf(result));
  */
 export function compareWith(earlier: readonly EarlierResult[]): Comparison {
   const left = new Map(earlier.map((one) => [identityOf(one), one]));

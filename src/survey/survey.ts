@@ -58,8 +58,9 @@ export const usualCustomerTimeoutMs = 120_000;
  * @throws SurveyError `customers_invalid` before anything is sent; `state_invalid`,
  * `state_unavailable`
  * @throws ConfigurationError `option_invalid` before anything is sent; the reason of `signal`
- * @example for await (const { tenantId, variant, works, remedy } of survey(customers))
- * console.log(tenantId, variant, works, remedy);
+ * @example
+ * for await (const { tenantId, variant, works, remedy } of survey(customers))
+ *   console.log(tenantId, variant, works, remedy);
  */
 export function survey(
   customers: Iterable<Customer>,

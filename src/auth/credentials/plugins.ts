@@ -44,8 +44,11 @@ const names: NamesOf<PluginSettings> = {
  * @example
  * import { readFile } from "node:fs/promises";
  *
- * const plugin = servicePlugin({ clientId: "reports", privateKey: await readFile("private.pem",
- * "utf8") }); const service = await connect({ baseUrl, tenantId, credentials: [plugin] });
+ * const plugin = servicePlugin({
+ *   clientId: "reports",
+ *   privateKey: await readFile("private.pem", "utf8"),
+ * });
+ * const service = await connect({ baseUrl, tenantId, credentials: [plugin] });
  */
 export function servicePlugin(settings: Settings<ServicePluginSettings>): MachineCredential<"A"> {
   const prepare = pluginPreparation("servicePlugin", settings);

@@ -40,10 +40,12 @@ export interface Learnt {
  * import { writeFile } from "node:fs/promises";
  * import { createEmulator } from "bivariant/emulator";
  *
- * const results: ContractResult[] = []; for await (const result of runContract({ baseUrl, tenantId,
- * plugin: { clientId, privateKey } })) results.push(result); const { overlay, settings } =
- * learnFrom(results); await writeFile("learnt.yaml", overlay); // bivariant generate --overlay
- * learnt.yaml const emulator = createEmulator(settings);
+ * const results: ContractResult[] = [];
+ * for await (const result of runContract({ baseUrl, tenantId, plugin: { clientId, privateKey } }))
+ *   results.push(result);
+ * const { overlay, settings } = learnFrom(results);
+ * await writeFile("learnt.yaml", overlay); // bivariant generate --overlay learnt.yaml
+ * const emulator = createEmulator(settings);
  */
 export function learnFrom(results: Iterable<ContractResult>): Learnt {
   const all = [...results];

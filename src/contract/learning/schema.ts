@@ -45,8 +45,9 @@ const typeNames: readonly unknown[] = [
 /**
  * Infers the schema of a JSON value. `ids` are known ids, which as names of members are values.
  *
- * @example inferSchema([{ id: "door" }]); // { type: "array", items: { type: "object", properties:
- * { id: { type: "string" } }, ... } }
+ * @example
+ * // { type: "array", items: { type: "object", properties: { id: { type: "string" } }, ... } }
+ * inferSchema([{ id: "door" }]);
  */
 export function inferSchema(value: unknown, ids: ReadonlySet<string> = new Set()): JsonSchema {
   const schema = schemaOf(shapeOf(value, ids, mostLevels));

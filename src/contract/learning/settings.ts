@@ -14,9 +14,13 @@ type DeviceList = readonly { readonly id: string; readonly [member: string]: unk
  * @example
  * import { createEmulator } from "bivariant/emulator";
  *
- * const settings: DeploymentSettings = { variants: ["A"], bearerStatus: 403, unauthorizedStatuses:
- * [403] }; const emulator = createEmulator(settings); const service = await connect({ ...settings,
- * baseUrl, tenantId, credentials });
+ * const settings: DeploymentSettings = {
+ *   variants: ["A"],
+ *   bearerStatus: 403,
+ *   unauthorizedStatuses: [403],
+ * };
+ * const emulator = createEmulator(settings);
+ * const service = await connect({ ...settings, baseUrl, tenantId, credentials });
  */
 export interface DeploymentSettings {
   readonly bearerBody?: unknown;

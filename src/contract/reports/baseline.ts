@@ -30,9 +30,10 @@ export interface Movement {
  * @example
  * import { readFile } from "node:fs/promises";
  *
- * const results: ContractResult[] = []; for await (const result of runContract({ baseUrl, tenantId,
- * plugin: { clientId, privateKey } })) results.push(result); const moved =
- * compareRuns(parseBaseline(await readFile("before.json", "utf8")), results);
+ * const results: ContractResult[] = [];
+ * for await (const result of runContract({ baseUrl, tenantId, plugin: { clientId, privateKey } }))
+ *   results.push(result);
+ * const moved = compareRuns(parseBaseline(await readFile("before.json", "utf8")), results);
  */
 export function compareRuns(
   before: readonly ComparedResult[],
@@ -123,8 +124,12 @@ const baseline = z.object({
  * import { readFile } from "node:fs/promises";
  * import { describe, test } from "vitest";
  *
- * const baseline = parseBaseline(await readFile("before.json", "utf8")); await describeContract({
- * describe, test }, { baseUrl, tenantId, plugin: { clientId, privateKey } }, { baseline });
+ * const baseline = parseBaseline(await readFile("before.json", "utf8"));
+ * await describeContract(
+ *   { describe, test },
+ *   { baseUrl, tenantId, plugin: { clientId, privateKey } },
+ *   { baseline },
+ * );
  */
 export function parseBaseline(text: string): readonly ComparedResult[] {
   let value: unknown;

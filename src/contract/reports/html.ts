@@ -24,11 +24,16 @@ import {
  * @example
  * import { writeFile } from "node:fs/promises";
  *
- * const startedAt = Date.now(); const results: ContractResult[] = []; for await (const result of
- * runContract({ baseUrl, tenantId, plugin: { clientId, privateKey } })) results.push(result); const
- * seconds = (Date.now() - startedAt) / 1_000; const requests = new Set(results.flatMap(({ evidence
- * }) => evidence)).size; await writeFile("contract.html", htmlReport(results, { baseUrl, tenantId,
- * startedAt, requests, seconds }));
+ * const startedAt = Date.now();
+ * const results: ContractResult[] = [];
+ * for await (const result of runContract({ baseUrl, tenantId, plugin: { clientId, privateKey } }))
+ *   results.push(result);
+ * const seconds = (Date.now() - startedAt) / 1_000;
+ * const requests = new Set(results.flatMap(({ evidence }) => evidence)).size;
+ * await writeFile(
+ *   "contract.html",
+ *   htmlReport(results, { baseUrl, tenantId, startedAt, requests, seconds }),
+ * );
  */
 export function htmlReport(results: readonly ContractResult[], about: RunAbout): string {
   requireAbout("htmlReport", about);

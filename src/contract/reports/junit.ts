@@ -20,11 +20,13 @@ import {
  * @example
  * import { writeFile } from "node:fs/promises";
  *
- * const startedAt = Date.now(); const results: ContractResult[] = []; for await (const result of
- * runContract({ baseUrl, tenantId, plugin: { clientId, privateKey } })) results.push(result); const
- * seconds = (Date.now() - startedAt) / 1_000; const requests = new Set(results.flatMap(({ evidence
- * }) => evidence)).size; await writeFile("contract.xml", junitReport(results, { baseUrl, startedAt,
- * requests, seconds }));
+ * const startedAt = Date.now();
+ * const results: ContractResult[] = [];
+ * for await (const result of runContract({ baseUrl, tenantId, plugin: { clientId, privateKey } }))
+ *   results.push(result);
+ * const seconds = (Date.now() - startedAt) / 1_000;
+ * const requests = new Set(results.flatMap(({ evidence }) => evidence)).size;
+ * await writeFile("contract.xml", junitReport(results, { baseUrl, startedAt, requests, seconds }));
  */
 export function junitReport(results: readonly ContractResult[], about: RunAbout): string {
   requireAbout("junitReport", about);

@@ -60,8 +60,10 @@ const CAPACITY = 1000;
  * @example
  * import { expect } from "vitest";
  *
- * expect(emulator.customerLog.last({ tenantId: "acme" })).toMatchObject({ rule:
- * "assertion.audience" }); const refused = emulator.journal.last({ status: 400 });
+ * expect(emulator.customerLog.last({ tenantId: "acme" })).toMatchObject({
+ *   rule: "assertion.audience",
+ * });
+ * const refused = emulator.journal.last({ status: 400 });
  * emulator.customerLog.entries({ requestId: refused?.id }); // why that request was refused
  */
 export class CustomerLog {

@@ -61,8 +61,10 @@ function readStart(path: string, most: number): string {
  * messages.
  *
  * @throws EmulatorError `seed_invalid`
- * @example const text = "plugins:\n - { clientId: reporter, tenantId: acme, type: service, scopes:
- * [devices:read] }"; const emulator = createEmulator(parseSeedFile(text, "tenant.yaml"));
+ * @example
+ * const text =
+ *   "plugins:\n  - { clientId: reporter, tenantId: acme, type: service, scopes: [devices:read] }";
+ * const emulator = createEmulator(parseSeedFile(text, "tenant.yaml"));
  */
 export function parseSeedFile(text: string, name: string): EmulatorOptions {
   return parseFile(text, name, (content) => check(content ?? {}));

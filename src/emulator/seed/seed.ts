@@ -13,8 +13,10 @@ import type { ClockStart } from "../state/clock.js";
 /**
  * The registrations, the armed faults, and the instant at which the clock starts.
  *
- * @example createEmulator({ seed: { plugins: [{ clientId: "reporter", tenantId: "acme", type:
- * "service" }] } });
+ * @example
+ * createEmulator({
+ *   seed: { plugins: [{ clientId: "reporter", tenantId: "acme", type: "service" }] },
+ * });
  */
 export interface EmulatorSeed {
   readonly plugins?: readonly PluginRegistration[] | undefined;
