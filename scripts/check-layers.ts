@@ -114,6 +114,7 @@ const LAYERS: readonly Layer[] = [
     holds: "src/generate/",
     may: [
       "src/json-schema/",
+      "@cfworker/json-schema",
       "json-p3",
       "openapi-typescript",
       "randexp",

@@ -2,6 +2,7 @@
  * Makes an example value from a JSON Schema (2020-12): always the same one, of bounded size, and
  * allowed by the schema.
  */
+import { format } from "@cfworker/json-schema";
 import { SchemaCompiler } from "../../json-schema/compiler.js";
 import { patternOf } from "../../json-schema/formats.js";
 import type { Check } from "../../json-schema/run.js";
@@ -30,9 +31,10 @@ const compilers = new WeakMap<Document, SchemaCompiler>();
 const checks = new WeakMap<object, Check>();
 const samples = new WeakMap<object, { readonly value: unknown; readonly size: number }>();
 
-/** Whether a schema allows a value, by what the validator checks. */
+/** Whether a schema allows a value, by the validator, and by the emulator's formats. */
 export function isAllowed(document: Document, schema: unknown, value: unknown): boolean {
   if (!isObject(schema)) return schema !== false;
+  if (typeof value === "string" && format[String(schema.format)]?.(value) === false) return false;
   const compiler =
     compilers.get(document) ??
     new SchemaCompiler((reference) =>
