@@ -304,8 +304,7 @@ export class LoginFleet {
       broken.add(`a login could not be refreshed once more: ${code}`);
     const last = this.#counts.rounds - rounds;
     // A token that a slow machine got after its end is renewed once more.
-    if (last < this.#people.size)
-      broken.add(`${this.#people.size} logins made ${last} refreshes`);
+    if (last < this.#people.size) broken.add(`${this.#people.size} logins made ${last} refreshes`);
     if ([...this.#sent.values()].some((times) => times > 1))
       broken.add("a refresh token was sent twice");
     for (const { rule } of this.#emulator.customerLog.entries())
