@@ -256,7 +256,7 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
     store,
     reportUnknown: (type) => {
       if (options.store !== undefined || reported.has(type)) return;
-      // Anyone can send a session or a login that nobody knows.
+      // Anyone can send an unknown session or login.
       reported.add(type);
       emit(options.onEvent, { type, at: clock.now() });
     },
