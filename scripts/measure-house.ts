@@ -27,6 +27,9 @@ interface Source {
   readonly relativeImports: number;
 }
 
+/** What a test writes when it runs; git does not keep it. */
+const GENERATED_BY_A_TEST = "test/examples/consumer/generated/";
+
 /** What only the tools need. The rest of src/ is the client. */
 const TOOLS = /^src\/(?:emulator|contract|doctor|generate|cli|survey)\//;
 
@@ -51,11 +54,13 @@ function sources(root: string, folder: string): Source[] {
   if (!existsSync(join(root, folder))) return [];
   return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
-    .map((entry) => {
-      const file = join(entry.parentPath, entry.name);
+    .map((entry) => join(entry.parentPath, entry.name))
+    .map((file) => ({ file, path: relative(root, file).split(sep).join("/") }))
+    .filter(({ path }) => !path.startsWith(GENERATED_BY_A_TEST))
+    .map(({ file, path }) => {
       const text = readFileSync(file, "utf8");
       return {
-        path: relative(root, file).split(sep).join("/"),
+        path,
         tokens: tokensOf(text),
         lines: text.split("\n").length - 1,
         relativeImports: text.match(RELATIVE_IMPORT)?.length ?? 0,
