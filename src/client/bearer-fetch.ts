@@ -62,17 +62,14 @@ interface SentRequest {
   readonly body: RequestInit["body"];
 }
 
-export interface BearerRequest<T> extends SentRequest {
+export interface BearerRequest extends SentRequest {
   readonly auth: Auth;
-  readonly events: RequestEvents;
   /** Ends the request and the wait for a token. */
   readonly signal: AbortSignal | undefined;
   /**
    * Makes the signal that the fetch gets from that of the time limit. Default: the latter itself.
    */
   readonly signalOf?: ((limit: AbortSignal) => AbortSignal) | undefined;
-  /** Reads from the response what the caller needs, within the time limit. */
-  readonly read: (response: Response, variant: Variant) => Promise<T>;
   readonly operationId?: string | undefined;
   /** The path of the operation in the document. */
   readonly path?: string | undefined;
@@ -83,6 +80,13 @@ export interface BearerRequest<T> extends SentRequest {
   readonly isIdempotent: boolean;
   /** The time limit of each request. Default: the option of the service. */
   readonly timeoutMs?: number | undefined;
+}
+
+/** What a request does beside being sent. */
+interface BearerExchange<T> {
+  readonly events: RequestEvents;
+  /** Reads from the response what the caller needs, within the time limit. */
+  readonly read: (response: Response, variant: Variant) => Promise<T>;
   readonly retries?: Retries;
 }
 
@@ -118,19 +122,14 @@ interface CallEnd {
 /** Reports the start and the end of a call, and adds to its error what it is about. */
 export async function reportCall<T>(
   { options: { clock }, begin }: BearerFetchContext,
-  {
-    auth,
-    method,
-    operationId,
-    signal,
-  }: Pick<BearerRequest<unknown>, "auth" | "method" | "operationId" | "signal">,
+  { auth, method, operationId, signal }: BearerRequest,
   run: (events: RequestEvents, ended: CallEnd) => Promise<T>,
 ): Promise<T> {
   const startedAt = clock.monotonic();
   const events = begin(auth);
   const { emit, requestId } = events;
   const ended: CallEnd = { status: undefined, code: undefined, retries: 0 };
-  const call = { method, ...(operationId !== undefined && { operationId }) };
+  const call = operationId === undefined ? { method } : { method, operationId };
   emit({ type: "call_started", ...call });
   try {
     return await run(events, ended);
@@ -156,7 +155,8 @@ export function contextOf(
  * another token.
  */
 export async function bearerFetch<T>(
-  request: BearerRequest<T>,
+  request: BearerRequest,
+  { events: { requestId, emit }, read, retries }: BearerExchange<T>,
   context: BearerFetchContext,
 ): Promise<BearerAnswer<T>> {
   const { auth, method, signal, operationId, isIdempotent } = request;
@@ -165,18 +165,18 @@ export async function bearerFetch<T>(
   const { clock } = context.options;
   const { timeoutMs = context.options.timeoutMs } = request;
   const limits = { variant, waitsFor, timeoutMs, clock, signal };
-  const { requestId, emit } = request.events;
-  let refusedToken: AccessToken | undefined;
-  const seen = { sent: 0, status: 0 };
+  const seen: Seen = { sent: 0, status: 0, refusedToken: undefined };
   for (;;) {
     const token = request.anonymous ? undefined : await auth.getAccessToken({ signal, requestId });
     seen.status = 0;
     let answer: BearerAnswer<T>;
     try {
-      const sending = (limit: AbortSignal) => follow(request, token, seen, context, limit);
-      answer = { ...(await withTimeLimit(sending, limits)), refusedToken };
+      answer = await withTimeLimit(
+        (limit) => follow(request, read, token, seen, context, limit),
+        limits,
+      );
     } catch (fault) {
-      if (await request.retries?.again(undefined, fault)) continue;
+      if (await retries?.again(undefined, fault)) continue;
       throw isIdempotent ? fault : mayBeProcessed(fault, method, seen.status);
     }
     const { response, withBearer, isProcessed } = answer;
@@ -187,8 +187,8 @@ export async function bearerFetch<T>(
       return answer;
     }
     if (isProcessed) return answer;
-    if (await request.retries?.again(response)) continue;
-    if (refusedToken !== undefined || token === undefined || !withBearer) return answer;
+    if (await retries?.again(response)) continue;
+    if (seen.refusedToken !== undefined || token === undefined || !withBearer) return answer;
     if (!refusesBearer(response.status, token, auth, context)) return answer;
     const support = auth[callSupport];
     if (support?.needsPerson) return { ...answer, required: support.refused?.(token) };
@@ -205,7 +205,7 @@ export async function bearerFetch<T>(
     }
     discard();
     emit({ type: "call_replayed", method, ...(operationId === undefined ? {} : { operationId }) });
-    refusedToken = token;
+    seen.refusedToken = token;
   }
 }
 
@@ -251,14 +251,21 @@ interface Hop extends SentRequest {
   readonly withBearer: boolean;
 }
 
-/**
- * Sends a request once, and follows its redirects. `seen` counts the requests of the call, and
- * holds the status of the latest answer.
- */
+/** What a call has met so far. */
+interface Seen {
+  /** The requests that were sent. */
+  sent: number;
+  /** The status of the latest answer. */
+  status: number;
+  refusedToken: AccessToken | undefined;
+}
+
+/** Sends a request once, and follows its redirects. */
 async function follow<T>(
-  request: BearerRequest<T>,
+  request: BearerRequest,
+  read: BearerExchange<T>["read"],
   token: AccessToken | undefined,
-  seen: { sent: number; status: number },
+  seen: Seen,
   { options }: BearerFetchContext,
   limit: AbortSignal,
 ) {
@@ -266,10 +273,10 @@ async function follow<T>(
   const { auth, url, method, headers, body, init, operationId } = request;
   let hop: Hop = { url, method, headers, body, withBearer: true };
   for (let hops = 0; ; hops++) {
-    const { method, body } = hop;
+    const { method, body, withBearer } = hop;
     // The caller's own fetch may keep its headers or change them.
     const headers: Record<string, string> = { ...hop.headers };
-    if (hop.withBearer && token !== undefined) headers.authorization = `Bearer ${token.value}`;
+    if (withBearer && token !== undefined) headers.authorization = `Bearer ${token.value}`;
     const own: RequestInit = { method, headers, redirect: "manual", signal };
     if (body !== undefined && body !== null) own.body = body;
     const sent = init === undefined ? own : { ...init, ...own };
@@ -283,13 +290,13 @@ async function follow<T>(
       const path = hops === 0 ? request.path : undefined;
       return { purpose: "call", variant, baseUrl, tenantId, operationId, path, resend };
     };
-    const response = await sendRequest(options, hop.url, sent, facts, hop.withBearer);
+    const response = await sendRequest(options, hop.url, sent, facts, withBearer);
     seen.status = response.status;
     const next = response.ok ? undefined : nextHop(response, hop, request);
     if (next === undefined || hops >= mostRedirects) {
-      const content = await request.read(response, auth.variant);
-      const isProcessed = hop.method !== request.method;
-      return { response, withBearer: hop.withBearer, isProcessed, content, token };
+      const content = await read(response, auth.variant);
+      const isProcessed = method !== request.method;
+      return { response, withBearer, isProcessed, content, token, refusedToken: seen.refusedToken };
     }
     response.body?.cancel().catch(() => {});
     hop = next;
@@ -300,11 +307,7 @@ async function follow<T>(
  * Outside the base URL a request has no bearer and no body. After a redirect outside, the bearer
  * stays removed.
  */
-function nextHop(
-  response: Response,
-  hop: Hop,
-  { auth, init }: BearerRequest<unknown>,
-): Hop | undefined {
+function nextHop(response: Response, hop: Hop, { auth, init }: BearerRequest): Hop | undefined {
   const { status } = response;
   const isRefused = init?.redirect === "error" && status >= 300 && status < 400;
   if (response.type === "opaqueredirect" || isRefused) {

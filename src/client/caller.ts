@@ -125,23 +125,22 @@ async function prepare(
   const { idempotent: isIdempotent = idempotentMethods.includes(method), parseAs } = given;
   const { maxResponseBytes } = options;
   const mostBytes = requireWhole("maxResponseBytes", given.maxResponseBytes, maxResponseBytes, 1);
-  const own = envelopeHeader(given.envelope);
   const toWrite = {
     operationId,
     operation,
     init: given,
     target: auth,
     common: options.headers,
-    own,
+    own: envelopeHeader(given.envelope),
   };
-  const request = usualRequest(toWrite) ?? (await anyCall()).anyRequest(toWrite);
+  const { url, headers, body } = usualRequest(toWrite) ?? (await anyCall()).anyRequest(toWrite);
   const isUsual =
     success.length > 0 && [answers, parseAs, mostBytes].every((one) => one === undefined);
   /** Absent for JSON of any size, which the answer of most operations is. */
   const reader = isUsual
     ? undefined
     : (await anyCall()).answerReader(operation, { parseAs, mostBytes, auth, signal });
-  request.headers.accept ??= reader?.accept ?? "application/json";
+  headers.accept ??= reader?.accept ?? "application/json";
   return {
     auth,
     operationId,
@@ -150,7 +149,9 @@ async function prepare(
     reader,
     maxRetries,
     // What bearerFetch needs.
-    ...request,
+    url,
+    headers,
+    body,
     method,
     path,
     anonymous,
@@ -181,7 +182,8 @@ function send(call: PreparedCall, context: CallerContext): Promise<unknown> {
         ? readText(response, variant)
         : reader.read(response, isSuccess(operation, response), located);
     const { response, content, token, required, refusedToken } = await bearerFetch(
-      { ...call, events, retries, read },
+      call,
+      { events, retries, read },
       context,
     );
     const { status } = response;

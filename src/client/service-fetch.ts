@@ -53,10 +53,10 @@ async function send(
     isIdempotent: idempotentMethods.includes(method),
     init: { ...others, redirect },
     signalOf: (limit: AbortSignal) => signalOf(limit, signal),
-    read: async () => undefined,
   };
   return reportCall(context, request, async (events, ended) => {
-    const { response } = await bearerFetch({ ...request, events }, context);
+    const read = async () => undefined;
+    const { response } = await bearerFetch(request, { events, read }, context);
     ended.status = response.status;
     return response;
   });

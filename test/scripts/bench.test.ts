@@ -212,26 +212,16 @@ describe("the report", () => {
   });
 });
 
-test.each([
-  {
-    name: "an unknown row",
-    args: ["--only", "warm-call,nope"],
-    message: 'The benchmark has no row "nope".',
-  },
-  { name: "an unknown flag", args: ["--svg", "chart.svg"], message: "--svg" },
-])(
-  "$name is an error of usage, and nothing is measured",
-  ({ args, message }) => {
-    const { status, stderr } = spawnSync(process.execPath, ["--import", "tsx", main, ...args], {
-      encoding: "utf8",
-      timeout: 20_000,
-    });
-    expect(stderr).toContain(message);
-    expect(stderr).toContain("Usage: npm run bench");
-    expect(status).toBe(2);
-  },
-  30_000,
-);
+test("an unknown row is an error of usage, and nothing is measured", () => {
+  const args = ["--import", "tsx", main, "--only", "warm-call,nope"];
+  const { status, stderr } = spawnSync(process.execPath, args, {
+    encoding: "utf8",
+    timeout: 20_000,
+  });
+  expect(stderr).toContain('The benchmark has no row "nope".');
+  expect(stderr).toContain("Usage: npm run bench");
+  expect(status).toBe(2);
+}, 30_000);
 
 test("all rows together take at most as long as the benchmark may", () => {
   expect(ROWS.reduce((sum, { seconds }) => sum + seconds, 0)).toBeLessThanOrEqual(MOST_ROW_SECONDS);

@@ -1,9 +1,8 @@
-// npm run simulate -- [--worlds N] [--seed S] [--workers W] [--state FILE] [--json] [--trace]
-// [--html FILE] [--planted] [--repeat N]
+// `npm run simulate -- --help` lists what the command can do.
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { parseArgs } from "node:util";
+import { Command, InvalidArgumentError } from "commander";
 import { faultKinds } from "./plan.js";
 import { plantedFaults } from "./planted.js";
 import { sequenceDiagram } from "./sequence-diagram.js";
@@ -176,29 +175,47 @@ async function repeat(seed: number, times: number): Promise<number> {
   return new Set(digests).size === 1 ? 0 : 1;
 }
 
+const description =
+  "Plays worlds from a seed: processes, customers, people, a store and a network with faults. " +
+  "Prints the rules that broke, each with a shrunk world, and exits with 1 if one did.";
+
+function wholeNumber(text: string): number {
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError("Pass a whole number from 1.");
+  return Number(text);
+}
+
 async function main(): Promise<number> {
-  const { values } = parseArgs({
-    options: {
-      worlds: { type: "string" },
-      seed: { type: "string", default: "1" },
-      workers: { type: "string", default: String(availableParallelism()) },
-      state: { type: "string" },
-      json: { type: "boolean", default: false },
-      planted: { type: "boolean", default: false },
-      only: { type: "string", default: "" },
-      trace: { type: "boolean", default: false },
-      html: { type: "string" },
-      repeat: { type: "string" },
-    },
-  });
-  const [seed, worlds, workers] = [values.seed, values.worlds ?? "1", values.workers].map(
-    Number,
-  ) as [number, number, number];
-  if (![seed, worlds, workers].every(Number.isSafeInteger) || worlds < 1 || workers < 1)
-    throw new Error(
-      "--seed, --worlds and --workers must be whole numbers, the latter two 1 or more.",
-    );
-  if (values.repeat !== undefined) return repeat(seed, Number(values.repeat));
+  const values = new Command("npm run simulate --")
+    .description(description)
+    .option("--worlds <n>", "how many; with 10000 or more, a stopped run goes on", wholeNumber, 1)
+    .option("--seed <n>", "of the first world; the others follow it", wholeNumber, 1)
+    .option("--workers <n>", "processes", wholeNumber, availableParallelism())
+    .option("--state <file>", "goes on where the run that wrote this file was stopped")
+    .option("--json", "print the figures as one line of JSON")
+    .option("--trace", "print the events of one world and their digest")
+    .option("--html <file>", "draw the events of one world as a sequence diagram")
+    .option(
+      "--repeat <n>",
+      "print the digest of one world n times, all but one under load",
+      wholeNumber,
+    )
+    .option("--planted", "count the worlds until each planted fault is found")
+    .option("--only <text>", "the planted faults whose name has this text", "")
+    .parse()
+    .opts<{
+      worlds: number;
+      seed: number;
+      workers: number;
+      state?: string;
+      json?: true;
+      trace?: true;
+      html?: string;
+      repeat?: number;
+      planted?: true;
+      only: string;
+    }>();
+  const { worlds, seed, workers } = values;
+  if (values.repeat !== undefined) return repeat(seed, values.repeat);
   if (values.planted) return plant(values.only, workers);
   if (values.trace || values.html !== undefined) {
     const played = await carryOutApart({ seed, worlds: 1 });
@@ -224,18 +241,8 @@ async function main(): Promise<number> {
   const { events, seconds, faults, failures } = progress;
   const rate = worlds / seconds;
   if (values.json) {
-    console.log(
-      JSON.stringify({
-        worlds,
-        seed,
-        events,
-        seconds,
-        workers,
-        worldsPerSecond: rate,
-        faults,
-        failures,
-      }),
-    );
+    const figures = { worlds, seed, events, seconds, workers, worldsPerSecond: rate };
+    console.log(JSON.stringify({ ...figures, faults, failures }));
     return failures.length === 0 ? 0 : 1;
   }
   console.log(

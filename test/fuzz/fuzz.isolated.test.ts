@@ -1,5 +1,5 @@
 // A little of `npm run fuzz`: all parsers, and what the command would notice. That growth is
-// measured: test/growth.
+// measured: test/growth. A process of its own: the garbage of a large heap takes long to collect.
 import { describe, expect, test } from "vitest";
 import { temporaryFolder } from "../stores/temporary-folder.js";
 import { brokenBy, fuzz } from "./fuzz.js";
