@@ -101,12 +101,10 @@ export function errorLines(error: unknown, paint: Paint, body?: unknown): string
     // They may quote a file from another person.
     const message = printableText(error.message);
     const issues = (error.issues ?? []).map(printableText);
-    const { errno = 0 } = (error.cause ?? {}) as Partial<NodeJS.ErrnoException>;
-    // Such as EADDRINUSE: address already in use.
-    const system = getSystemErrorMap().get(errno);
+    const reason = reasonOf(error);
     return [
       head({ code: error.code, message }, paint),
-      ...(system === undefined ? [] : [`  ${system.join(": ")}`]),
+      ...(reason === undefined ? [] : [`  ${reason}`]),
       ...list(issues.filter((issue) => !message.includes(issue))),
     ];
   }
@@ -147,6 +145,12 @@ function hintOf(error: unknown): string | undefined {
   return isLoginRequiredError(personRequired(error)) ? "Run bivariant login." : undefined;
 }
 
+/** The reason of the system, such as `EADDRINUSE: address already in use`. */
+function reasonOf({ cause }: ToolError & Error): string | undefined {
+  const { errno = 0 } = (cause ?? {}) as Partial<NodeJS.ErrnoException>;
+  return getSystemErrorMap().get(errno)?.join(": ");
+}
+
 function head(
   { code, message }: { readonly code: string; readonly message: string },
   paint: Paint,
@@ -176,19 +180,16 @@ export function errorJson(
   error: unknown,
   body?: unknown,
 ): { readonly error: Record<string, unknown> } {
-  const bodyField = body === undefined ? {} : { body };
-  return { error: { ...fieldsOf(error), ...bodyField, exitCode: exitCodeOf(error) } };
+  return { error: { ...fieldsOf(error), body, exitCode: exitCodeOf(error) } };
 }
 
 function fieldsOf(error: unknown): object {
-  if (isBivariantError(error)) {
-    const hint = hintOf(error);
-    return { ...error.toJSON(), ...(hint !== undefined && { hint }) };
-  }
+  if (isBivariantError(error)) return { ...error.toJSON(), hint: hintOf(error) };
   const name = error instanceof Error ? error.name : "not an Error";
   if (!isToolError(error))
     return { code: "internal", message: `A fault of this program (${name}).` };
-  const { code, issues, document, pointer, errors = [error] } = error;
+  const { code, message, issues, document, pointer, errors = [error] } = error;
   const several = errors.length > 1 && { errors: errors.map(fieldsOf) };
-  return { code, message: error.message, name, issues, document, pointer, ...several };
+  const reason = reasonOf(error);
+  return { code, message, name, reason, issues, document, pointer, ...several };
 }

@@ -105,6 +105,7 @@ describe("an error", () => {
       "error listen_failed: m",
       "  EACCES: permission denied",
     ]);
+    expect(errorJson(error).error).toMatchObject({ reason: "EACCES: permission denied" });
   });
 
   it("that is a fault of this program exits 70 and hides its message", () => {
