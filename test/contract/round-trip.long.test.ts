@@ -205,21 +205,21 @@ describe("a deployment that breaks rules makes an emulator that breaks the same 
     },
   );
 
-  // All pairs take twenty minutes. Rules of different groups see different requests, so these pairs
-  // are left out.
+  // All pairs take twenty minutes (`PAIRS=all`). Rules of other groups see other requests, so
+  // these pairs are left out, and of the others all but a quarter.
   const groupOf = (rule: RuleId) =>
     /^(?:api-client|client-code|refresh|bearer)\./.test(rule) ? "login" : rule.split(/[.-]/, 1)[0];
-  const isTried = ([one, other]: readonly [RuleId, RuleId]) =>
-    process.env.PAIRS === "all" || groupOf(one) === groupOf(other);
+  const isOfGroup = ([one, other]: readonly [RuleId, RuleId]) => groupOf(one) === groupOf(other);
+  const isAll = process.env.PAIRS === "all";
   test.each(["A", "B"] as const)(
-    "without any two of a group of Variant %s a second run has the same result for every case",
+    "without two of a group of Variant %s a second run has the same result for every case",
     async (variant) => {
       const seen = switched.filter((rule) => hasCase(rule, variant));
       const pairs = seen.flatMap((one, at) =>
         seen.slice(at + 1).map((other) => [one, other] as const),
       );
-      const tried = pairs.filter(isTried);
-      expect(tried.length).toBeGreaterThan(100);
+      const tried = isAll ? pairs : pairs.filter(isOfGroup).filter((_, at) => at % 4 === 0);
+      expect(tried.length).toBeGreaterThan(25);
       for (const pair of tried) {
         const { learnt, first, second } = await roundTrip(pair, variant);
         expect.soft(learnt.conflicts, pair.join(" and ")).toEqual([]);
