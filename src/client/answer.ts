@@ -127,11 +127,14 @@ async function readAnswer(
   if (!isSuccess)
     return { value: await refusalOf(response, type, documented, reading), isJson: true };
   const kind = reading.parseAs ?? expectedKind(type, documented);
-  if (kind === undefined) throw undocumented(status, documented, reading);
   const isJson = kind === "json";
   // There is no body at all, as of a 204 or of the answer to a HEAD.
   if (response.body === null || kind === "stream")
     return { value: response.body ?? undefined, isJson };
+  if (kind === undefined) {
+    response.body.cancel().catch(() => {});
+    throw undocumented(status, documented, reading);
+  }
   if (kind === "events")
     return { value: whileRead(eventsOf(response, response.body, reading), located), isJson };
   if (kind === "lines")
@@ -274,7 +277,7 @@ async function* valuesOf(
   reading: Reading,
 ): AsyncGenerator<unknown> {
   const { mostBytes = Number.POSITIVE_INFINITY, auth } = reading;
-  const separator = headers.get("content-type")?.includes("json-seq") ? "\u001e" : "\n";
+  const separator = /json-seq/i.test(headers.get("content-type") ?? "") ? "\u001e" : "\n";
   let unfinished = "";
   for await (const text of textsOf(body, reading)) {
     const [first = "", ...others] = text.split(separator);

@@ -210,7 +210,7 @@ export async function bearerFetch<T>(
 }
 
 /** Marks the fault of a request that may have been processed and must not be processed twice. */
-function mayBeProcessed(fault: unknown, method: string, status: number): unknown {
+export function mayBeProcessed(fault: unknown, method: string, status: number): unknown {
   if (!isTransportError(fault)) return fault;
   if (status === 0 && wasNotSent(fault)) return fault;
   const isSuccess = status >= 200 && status <= 299;
@@ -279,7 +279,8 @@ async function follow<T>(
     if (withBearer && token !== undefined) headers.authorization = `Bearer ${token.value}`;
     const own: RequestInit = { method, headers, redirect: "manual", signal };
     if (body !== undefined && body !== null) own.body = body;
-    const sent = init === undefined ? own : { ...init, ...own };
+    const sent: RequestInit & { duplex?: unknown } = init === undefined ? own : { ...init, ...own };
+    if (init !== undefined && own.body === undefined) delete sent.duplex;
     // The Fetch standard requires `duplex` for a stream and allows no other value. A PUT that has
     // it is sent once.
     const isOnce = !request.isIdempotent && /^(?:PUT|DELETE)$/.test(method);
@@ -299,6 +300,8 @@ async function follow<T>(
       return { response, withBearer, isProcessed, content, token, refusedToken: seen.refusedToken };
     }
     response.body?.cancel().catch(() => {});
+    // A fetch of the caller's may have ignored the signal.
+    limit.throwIfAborted();
     hop = next;
   }
 }
@@ -309,7 +312,7 @@ async function follow<T>(
  */
 function nextHop(response: Response, hop: Hop, { auth, init }: BearerRequest): Hop | undefined {
   const { status } = response;
-  const isRefused = init?.redirect === "error" && status >= 300 && status < 400;
+  const isRefused = init?.redirect === "error" && redirectStatuses.includes(status);
   if (response.type === "opaqueredirect" || isRefused) {
     const reason = isRefused
       ? 'which redirect: "error" forbids. Leave redirect out, and it is followed.'

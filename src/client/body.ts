@@ -36,17 +36,19 @@ export function formMembers(body: unknown): [string, unknown][] {
   throw invalidOption("body", "must be an object, since the operation accepts a form");
 }
 
-/** JSON.stringify would write these as `{}`, or as an object of numbered bytes. */
-const notJson =
-  /^\[object (?:\w+(?:Data|Params|Stream|Array|Buffer|View)|Blob|File|Map|Set|Promise)\]$/;
+/** Whether JSON.stringify would write `{}`, an object of numbered bytes, or less than there is. */
+function isHollow(value: unknown): boolean {
+  const tag = tagOf(value);
+  if (Object(value) !== value || Array.isArray(value) || tag === "[object Object]") return false;
+  return /^.object (?:\w+Array|Error)]$/.test(tag) || Object.keys(Object(value)).length === 0;
+}
 
 export function jsonOf(value: unknown, option = "body"): string {
   let text: string | undefined;
   try {
     // The streams of Node are objects of what their class holds.
     const isStream = typeof value === "object" && value !== null && Symbol.asyncIterator in value;
-    const isOpen =
-      typeof value === "number" ? isText(value) : !isStream && !notJson.test(tagOf(value));
+    const isOpen = typeof value === "number" ? isText(value) : !isStream && !isHollow(plain(value));
     if (isOpen) text = JSON.stringify(value);
   } catch {
     // The engine's message may quote the value.

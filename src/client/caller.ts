@@ -17,7 +17,13 @@ import { lazy } from "../http/lazy.js";
 import { mostAlike } from "../option-names.js";
 import { invalidOption, requireDuration, requireTypes, requireWhole } from "../options.js";
 import type { AnswerContent } from "./answer.js";
-import { type BearerFetchContext, bearerFetch, contextOf, reportCall } from "./bearer-fetch.js";
+import {
+  type BearerFetchContext,
+  bearerFetch,
+  contextOf,
+  mayBeProcessed,
+  reportCall,
+} from "./bearer-fetch.js";
 import { apiErrorOf } from "./call-error.js";
 import { type CallInit, fetchInitOf } from "./init.js";
 import type { LookupTypes } from "./outcome.js";
@@ -174,13 +180,15 @@ function send(call: PreparedCall, context: CallerContext): Promise<unknown> {
   return reportCall(context, call, async (events, ended) => {
     const { emit, requestId } = events;
     const located = <E>(error: E) => locate(error, contextOf(auth, { operationId, requestId }));
+    const ofStream = (error: unknown) =>
+      located(call.isIdempotent ? error : mayBeProcessed(error, method, 200));
     const memory = memoryOf(auth);
     const retries = new Retries(call, options, memory.limited, ended, emit);
     await retries.waitForLimit();
     const read = (response: Response): Promise<string | AnswerContent> =>
       reader === undefined
         ? readText(response, variant)
-        : reader.read(response, isSuccess(operation, response), located);
+        : reader.read(response, isSuccess(operation, response), ofStream);
     const { response, content, token, required, refusedToken } = await bearerFetch(
       call,
       { events, retries, read },

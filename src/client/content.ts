@@ -44,6 +44,9 @@ export function contentOf(
   const isTextual = /^(?:text\/|[^;]*[/+]xml\b)/i.test(contentType);
   const isOwnText = isText(given) && (isTextual || typeof given === "string");
   const body = isOwnText ? textOf(given, "body") : given;
+  const charset = /;\s*charset="?([^\s;"]+)/i.exec(contentType)?.[1] ?? "utf-8";
+  if (typeof body === "string" && !/^utf-?8$/i.test(charset))
+    throw invalidOption("body", `must be bytes in ${charset}`, "Text is sent as UTF-8.");
   if (typeof body !== "string" && !isBytes(body))
     throw invalidOption(
       "body",
@@ -114,6 +117,10 @@ function chooseType(
   const own = ownType(body);
   const match = own === undefined ? undefined : found(own);
   if (own !== undefined && match !== undefined) return [own, known[match] ?? {}];
+  // An operation for bytes of any type takes each Blob.
+  const isForeign = names.length > 0 && found("application/octet-stream") === undefined;
+  if (isForeign && /^.object (?:Blob|File)]$/.test(tagOf(body)) && (body as Blob).type !== "")
+    throw invalidOption("body", `is a Blob of type ${own}`, `${documented}.`);
   if (usual.includes("*"))
     throw invalidOption("headers", "must name the content-type of the body", `${documented}.`);
   return [usual, known[found(usual) ?? ""] ?? {}];

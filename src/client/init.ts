@@ -4,7 +4,7 @@
  */
 import type { CallOptions as GeneratedOptions } from "../../generated/operations.js";
 import type { NamesOf } from "../option-names.js";
-import { requireObject, requireOptions } from "../options.js";
+import { invalidOption, requireObject, requireOptions } from "../options.js";
 import type { ParseAs } from "./outcome.js";
 import type { CallParameters, RequestOptions } from "./request.js";
 
@@ -107,7 +107,14 @@ function callAdvice(name: string): string | undefined {
  */
 export function fetchInitOf(init: CallInit): RequestInit | undefined {
   requireOptions("call", requireObject("init", init), callNames, callAdvice);
-  requireOptions("params", requireObject("params", init.params ?? {}), parameterNames);
+  const params = requireObject("params", init.params ?? {});
+  requireOptions("params", params, parameterNames);
+  for (const place of ["path", "query", "cookie"] as const) {
+    const values = params[place];
+    // A Map or a URLSearchParams has no members, and would be left out of the request.
+    if (values !== undefined && Object.prototype.toString.call(values) !== "[object Object]")
+      throw invalidOption(`params.${place}`, "must be an object of values by name");
+  }
   let others: Record<string, unknown> | undefined;
   for (const name of Object.keys(init)) {
     if (name in ownNames) continue;

@@ -25,6 +25,8 @@ export function requestUrl(
   querySerializer: (query: Values) => string = (values) =>
     writeAll("query", values, entries).join("&"),
 ): string {
+  // Without it the path would continue the host name, and the bearer would reach another one.
+  if (!template.startsWith("/")) throw invalidOption("api", 'must have paths that begin with "/"');
   // A fragment stays with the client (RFC 9110 section 7.1), and a query after it would too.
   const route = template.replace(/#.*/, "");
   const sent = route.replace(braces, (_match, prefix: string, name: string, star: string) => {
@@ -126,9 +128,13 @@ export function requireParameters(
   for (const entry of entries) {
     const { in: place, name, required } = entry;
     if (!required) continue;
-    const value = plain(params[place]?.[name]);
+    const given = new Map(Object.entries(params[place] ?? {}));
+    const value = plain(given.get(name));
+    // A list or an object without members is not written.
     const isEmpty =
-      entry.content === undefined && typeof value === "object" && !Object.keys(value ?? {})[0];
+      entry.content === undefined &&
+      typeof value === "object" &&
+      Object.values(value ?? {}).every((one) => one === undefined || one === null);
     const isThere =
       place === "header"
         ? headers[name.toLowerCase()] !== undefined
@@ -307,8 +313,9 @@ function jsonText(value: unknown, option: string, place: Place): string {
   return place === "header" ? text.replace(/[^ -~]/g, escaped) : text;
 }
 
-function encode(text: string, { allowReserved }: ParameterEntry): string {
-  return allowReserved ? encodeReserved(text) : percentEncode(text);
+/** `allowReserved` is for queries: in a path it would add segments. */
+function encode(text: string, { in: place, allowReserved }: ParameterEntry): string {
+  return allowReserved && place !== "path" ? encodeReserved(text) : percentEncode(text);
 }
 
 /**

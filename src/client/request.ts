@@ -57,7 +57,7 @@ export function usualRequest({
   const { body, querySerializer, bodySerializer } = init;
   const params = init.params ?? {};
   const { path, query, header, cookie } = params;
-  if (/[?#]/.test(operation.path)) return;
+  if (!/^\/[^?#]*$/.test(operation.path)) return;
   const rare = [querySerializer, bodySerializer, header, cookie];
   if (rare.some((one) => one !== undefined)) return;
   if (parameters !== undefined && !parameters.every((entry) => isUsual(entry, params))) return;

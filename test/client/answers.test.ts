@@ -8,6 +8,7 @@ import { recordingServer, type Script } from "../support/recording-server.js";
 import { rejectionOf, settle } from "../support/wait.js";
 import { type Outcome, ownCall } from "./own-table.js";
 
+const base = "https://service.example";
 const answers = (...types: string[]) => ({ answers: { 200: types } });
 const page = "<!doctype html><title>planted</title>";
 
@@ -276,7 +277,7 @@ describe("parseAs", () => {
 
   test("of another name is rejected before anything is sent", async () => {
     const fetch = scriptedFetch(() => Response.json({}));
-    const call = ownCall({ own: {} }, "https://service.example", { fetch });
+    const call = ownCall({ own: {} }, base, { fetch });
     for (const parseAs of ["xml", "", null, 7])
       expect(await rejectionOf(call("own", { parseAs }))).toMatchObject({
         code: "option_invalid",
@@ -287,12 +288,45 @@ describe("parseAs", () => {
 
   test("sends the same header accept as without it", async () => {
     const fetch = scriptedFetch(() => Response.json({}));
-    const call = ownCall({ own: {} }, "https://service.example", { fetch });
+    const call = ownCall({ own: {} }, base, { fetch });
     for (const parseAs of [undefined, "blob"]) await call("own", { parseAs });
     expect(fetch.calls.map(({ headers }) => headers.get("accept"))).toEqual(
       Array(2).fill("application/json"),
     );
   });
+});
+
+test("a body of an unexpected media type is cancelled, so that its connection is free", async () => {
+  let cancelled = 0;
+  const body = new ReadableStream({ cancel: () => void cancelled++ });
+  const fetch = scriptedFetch(
+    () => new Response(body, { headers: { "content-type": "text/html" } }),
+  );
+  const call = ownCall({ own: answers("application/pdf") }, base, { fetch });
+  expect(await rejectionOf(call("own"))).toMatchObject({ code: "response_media_type" });
+  expect(cancelled).toBe(1);
+});
+
+test("an answer without a body is read by no media type, with maxResponseBytes too", async () => {
+  const headers = { "content-type": "text/html" };
+  const fetch = scriptedFetch(() => new Response(null, { status: 204, headers }));
+  const call = ownCall({ own: { success: [204] } }, base, { fetch });
+  expect(await call("own", { maxResponseBytes: 9 })).toMatchObject({ ok: true, data: undefined });
+});
+
+test("a redirect is not followed after an abort that the fetch ignored", async () => {
+  const aborts = new AbortController();
+  const urls: string[] = [];
+  const fetch = async (url: string) => {
+    urls.push(url);
+    aborts.abort(new Error("enough"));
+    return new Response(null, { status: 302, headers: { location: "/v1/other" } });
+  };
+  const call = ownCall({ own: {} }, base, { fetch: fetch as typeof globalThis.fetch });
+  const { signal } = aborts;
+  expect(await rejectionOf(call("own", { signal }))).toMatchObject({ message: "enough" });
+  await settle();
+  expect(urls).toEqual([`${base}/v1/own`]);
 });
 
 describe("the header accept", () => {
@@ -328,7 +362,7 @@ describe("the header accept", () => {
     { row: { success: [] }, accept: "application/json, */*;q=0.9" },
   ])("of $row is $accept", async ({ row, accept }) => {
     const fetch = scriptedFetch(() => new Response(null, { status: 204 }));
-    const call = ownCall({ own: row }, "https://service.example", { fetch });
+    const call = ownCall({ own: row }, base, { fetch });
     await call("own");
     await call("own", { headers: { accept: "own/type" } });
     expect(fetch.calls.map(({ headers }) => headers.get("accept"))).toEqual([accept, "own/type"]);
@@ -475,11 +509,11 @@ describe("maxResponseBytes", () => {
     async (maxResponseBytes) => {
       const refused = { code: "option_invalid", option: "maxResponseBytes" };
       const make = () =>
-        ownCall({ own: {} }, "https://service.example", {
+        ownCall({ own: {} }, base, {
           maxResponseBytes: maxResponseBytes as never,
         });
       expect(make).toThrow(expect.objectContaining(refused));
-      const call = ownCall({ own: {} }, "https://service.example");
+      const call = ownCall({ own: {} }, base);
       expect(await rejectionOf(call("own", { maxResponseBytes }))).toMatchObject(refused);
     },
   );
@@ -517,6 +551,19 @@ async function allOf<T>(iterable: unknown): Promise<T[]> {
 }
 
 describe("an event stream", () => {
+  test.each([
+    { method: "POST", retryable: false },
+    { method: "GET", retryable: true },
+  ])("of a $method that breaks is to be asked for again: $retryable", async (row) => {
+    const broken = new ReadableStream({ pull: (its) => its.error(new TypeError("terminated")) });
+    const fetch = scriptedFetch(
+      () => new Response(broken, { headers: { "content-type": "text/event-stream" } }),
+    );
+    const call = ownCall({ own: { ...events, method: row.method } }, base, { fetch });
+    const { data } = await call("own");
+    expect(await rejectionOf(allOf(data))).toMatchObject({ retryable: row.retryable });
+  });
+
   test("is read as it arrives, however it is cut", async () => {
     const server = await streamingServer("text/event-stream; charset=utf-8");
     const { data, ok } = await ownCall({ own: events }, server.url)("own");
@@ -669,9 +716,7 @@ describe("JSON lines", () => {
     });
     const type = "application/jsonl";
     const fetch = async () => new Response(quotes, { headers: { "content-type": type } });
-    const { data } = await ownCall({ own: answers(type) }, "https://service.example", { fetch })(
-      "own",
-    );
+    const { data } = await ownCall({ own: answers(type) }, base, { fetch })("own");
     const [line] = await allOf<string>(data);
     expect(line).toHaveLength(chunks * 1_000);
   });
@@ -722,7 +767,7 @@ describe.each(["stream", "events", "lines"] as const)("a stream of %s", (kind) =
     try {
       const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
       const fetch = async () => new Response(readable, { headers: { "content-type": type } });
-      const call = ownCall({ own: row }, "https://service.example", { fetch, timeoutMs: 1_000 });
+      const call = ownCall({ own: row }, base, { fetch, timeoutMs: 1_000 });
       const { data } = await call("own", init);
       const reading = allOf(data);
       await vi.advanceTimersByTimeAsync(3_600_000);
@@ -730,7 +775,7 @@ describe.each(["stream", "events", "lines"] as const)("a stream of %s", (kind) =
       await writer.write(new TextEncoder().encode(line));
       await writer.close();
       expect(await reading).toHaveLength(1);
-      const headless = ownCall({ own: row }, "https://service.example", {
+      const headless = ownCall({ own: row }, base, {
         fetch: () => new Promise(() => {}),
         timeoutMs: 1_000,
       })("own", init);
@@ -763,7 +808,7 @@ describe.each(["stream", "events", "lines"] as const)("a stream of %s", (kind) =
     const fetch = async () =>
       new Response(new ReadableStream({ cancel }), { headers: { "content-type": type } });
     const abort = new AbortController();
-    const call = ownCall({ own: row }, "https://service.example", { fetch });
+    const call = ownCall({ own: row }, base, { fetch });
     const { data } = await call("own", { signal: abort.signal });
     const reading = rejectionOf(allOf(data));
     await settle();
@@ -778,7 +823,7 @@ test("what is read whole has the time limit to its last byte", async () => {
   try {
     const fetch = async () =>
       new Response(new ReadableStream(), { headers: { "content-type": "image/png" } });
-    const call = ownCall({ own: answers("image/png") }, "https://service.example", {
+    const call = ownCall({ own: answers("image/png") }, base, {
       fetch,
       timeoutMs: 1_000,
     });

@@ -101,6 +101,14 @@ const notJson: readonly { name: string; value: () => unknown; isPart?: boolean }
   { name: "a Buffer, which has a toJSON,", value: () => Buffer.from("bytes"), isPart: true },
   { name: "a Map", value: () => new Map([["a", 1]]) },
   { name: "a Set", value: () => new Set(["a"]) },
+  ...[
+    new Error("m"),
+    /m/,
+    new Headers({ a: "b" }),
+    new Response(""),
+    new WeakMap(),
+    [].values(),
+  ].map((one) => ({ name: String(one), value: () => one })),
   { name: "a promise", value: () => Promise.resolve({ a: 1 }) },
   { name: "a stream of Node", value: () => Readable.from(["a"]) },
   { name: "a generator", value: () => (async function* () {})() },
@@ -468,6 +476,8 @@ describe("text and bytes", () => {
     { type: "text/plain", body: new URLSearchParams() },
     { type: "image/png", body: new FormData() },
     { type: "image/png", body: locked() },
+    { type: "image/png", body: binary("x", "image/jpeg") },
+    { type: "text/plain; charset=iso-8859-1", body: "\u00e9" },
   ])("$type refuses $body", async ({ type, body }) => {
     const error = await refusedBy({ contentType: type }, { body });
     expect(error).toMatchObject({ code: "option_invalid", option: "body" });

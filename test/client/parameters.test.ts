@@ -225,6 +225,13 @@ describe("names and values", () => {
     expect(await query({ "a[b]": 1, ä: 2, $top: 3 })).toBe("a%5Bb%5D=1&%C3%A4=2&%24top=3");
   });
 
+  test("allowReserved has no effect in a path, where a slash would add a segment", async () => {
+    const row = { path: "/v1/{q}", parameters: [{ in: "path", name: "q", allowReserved: true }] };
+    const { call, sent } = inProcess({ own: row });
+    await call("own", { params: { path: { q: "a/b?c" } } });
+    expect(sent[0]?.url).toBe(`${baseUrl}/v1/a%2Fb%3Fc`);
+  });
+
   test("allowReserved keeps reserved characters and percent-encoded triples, but nothing that ends a value", async () => {
     const reserved = [{ in: "query", name: "q", allowReserved: true }];
     const value = ":/?@!$'()*,; [a] 50% %2F %zz #&=+";
@@ -410,6 +417,7 @@ describe("nothing is sent for", () => {
     inPath("dots in a list", [".."], { explode: true }),
     inPath("dots in a matrix that a slash follows", "/../x", { style: "matrix" }),
     inPath("dots in JSON text", "a/../b", { content: "text/plain" }),
+    inPath("dots although reserved characters are allowed", "..", { allowReserved: true }),
     inPath("nothing in a matrix", [], { style: "matrix" }, "path_parameter_missing"),
     inPath("nothing under a label", null, { style: "label" }, "path_parameter_missing"),
     inPath("an empty text", "", undefined, "path_parameter_missing"),
@@ -418,6 +426,29 @@ describe("nothing is sent for", () => {
     const { call, sent } = inProcess({ own: { ...row("path", form), path: "/v1/{color}" } });
     const error = await rejectionOf(call("own", paramsOf("path", value)));
     expect(error).toMatchObject({ name: "ConfigurationError", code, option: "params.path.color" });
+    expect(sent).toEqual([]);
+  });
+
+  test.each([
+    { query: new URLSearchParams({ a: "b" }) },
+    { query: "a=b" },
+    { query: null },
+    { path: [1] },
+    { cookie: new Map([["a", "b"]]) },
+    { cookie: null },
+  ])("a place that is not an object of values: %o", async (params) => {
+    const { call, sent } = inProcess({ own: {} });
+    const option = `params.${Object.keys(params)[0]}`;
+    expect(await rejectionOf(call("own", { params }))).toMatchObject({
+      code: "option_invalid",
+      option,
+    });
+    expect(sent).toEqual([]);
+  });
+
+  test("a path that would continue the host name", async () => {
+    const { call, sent } = inProcess({ own: { path: "@evil.example/x" } });
+    expect(await rejectionOf(call("own"))).toMatchObject({ code: "option_invalid" });
     expect(sent).toEqual([]);
   });
 
@@ -430,7 +461,9 @@ describe("nothing is sent for", () => {
       const inits = [
         {},
         { params: {} },
-        ...[undefined, null, [], {}].map((none) => ({ params: { [place]: { "X-One": none } } })),
+        ...[undefined, null, [], {}, [null], { a: undefined }].map((none) => ({
+          params: { [place]: { "X-One": none } },
+        })),
       ];
       for (const init of inits) {
         const error = await rejectionOf(call("own", init));

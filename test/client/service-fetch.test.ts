@@ -232,6 +232,13 @@ describe.each(["A", "B"] as const)("a redirect, Variant %s", (variant) => {
     expect(fetch.calls).toHaveLength(1);
   });
 
+  test("304 is none, and a GET after it sends no duplex", async () => {
+    const duplex = { duplex: "half", redirect: "error" } as RequestInit;
+    const { service, fetch } = client(variant, () => new Response(null, { status: 304 }));
+    expect((await service.fetch("from", duplex)).status).toBe(304);
+    expect(fetch.calls[0]?.init).not.toHaveProperty("duplex");
+  });
+
   test("in a circle is followed twenty times", async () => {
     const { service, fetch } = client(variant, () => redirect("/prefix/from"));
     expect((await service.fetch("from")).status).toBe(302);
