@@ -553,11 +553,12 @@ test("a call and service.fetch pass members on that only a runtime's fetch knows
   };
   const { service, call, fetch } = scriptedService("A");
   await call("listDevices", { ...members, params: {} });
-  await service.fetch("v1/any", { ...members, duplex: "half" } as RequestInit);
+  const post = { ...members, method: "POST", body: "a", duplex: "half" };
+  await service.fetch("v1/any", post as RequestInit);
   const [called, fetched] = fetch.calls.map(({ init }) => init as Record<string, unknown>);
   expect(called).toMatchObject(members);
   expect(called).not.toHaveProperty("params");
-  expect(fetched).toMatchObject({ ...members, duplex: "half" });
+  expect(fetched).toMatchObject(post);
 });
 
 /** For each page the words of the column "Where", and the parameters that they stand for. */
