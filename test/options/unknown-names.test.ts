@@ -553,8 +553,8 @@ test("a call and service.fetch pass members on that only a runtime's fetch knows
   };
   const { service, call, fetch } = scriptedService("A");
   await call("listDevices", { ...members, params: {} });
-  const post = { ...members, method: "POST", body: "a", duplex: "half" };
-  await service.fetch("v1/any", post as RequestInit);
+  const post = { ...members, method: "POST", duplex: "half" };
+  await service.fetch("v1/any", { ...post, body: "a" } as RequestInit);
   const [called, fetched] = fetch.calls.map(({ init }) => init as Record<string, unknown>);
   expect(called).toMatchObject(members);
   expect(called).not.toHaveProperty("params");
