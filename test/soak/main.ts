@@ -61,6 +61,8 @@ function counted(inner: TokenStore): { readonly store: TokenStore; size(now: num
 let size: (now: number) => number = () => 0;
 const parts = rig({
   session: { lifetimeMs: 8 * hourMs, idleMs: 8 * hourMs },
+  // The emulator remembers a login until its end, which by default comes after ninety days.
+  emulator: { refreshTokens: { lifetimeSeconds: 8 * 3_600 } },
   wrapStore(inner) {
     const made = counted(inner);
     size = made.size;
