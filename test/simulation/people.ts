@@ -113,6 +113,12 @@ export class Person {
         "person isolation",
         `${this.userId} gets the session of ${shownUser}`,
       );
+    // Of two tabs that sign in at once the cookie of the later answer counts, for both.
+    const isReplaced = answer.headers.getSetCookie().some((line) => {
+      const [, name = "", value] = /^([^=]*session)=([^;]+)/.exec(line) ?? [];
+      return value !== undefined && this.#cookies.get(name) !== value;
+    });
+    if (isReplaced) return true;
     const now = this.#world.scheduler.now;
     this.#session = {
       token: session ?? csrf ?? "",
