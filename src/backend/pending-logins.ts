@@ -165,7 +165,8 @@ export class PendingLogins {
         const completed = (await this.#records.read(id))?.value.completed;
         if (completed === undefined) return undefined;
         const handedOver = await handOver(completed);
-        await this.#records.delete(id);
+        // The session is open by now, and the one before it has ended: the browser must get it.
+        await this.#records.delete(id).catch(this.#settings.report);
         return handedOver;
       });
       // Another request fetched this login meanwhile, but the browser may have a second one.

@@ -169,4 +169,24 @@ export const keptWorlds: readonly { readonly found: string; readonly plan: Plan 
       acts: [{ ...call, kind: "visit", at: 160_025 }],
     },
   },
+  {
+    found: "a login whose record could not be deleted got no session, and had lost the one before",
+    plan: {
+      ...usual,
+      ...{ seed: 87925, lifeMs: 128_895, latencyMs: 20, store: "redis", hasCookies: true },
+      ...{ hasOneCredential: true, processes: [{ rate: 1.0000419348525815, offsetMs: 0 }] },
+      customers: [{ tenantId: "tenant-0", variant: "B" }],
+      faults: [
+        {
+          ...{ kind: "suspend", at: 42_596, until: 128_894, process: 0, customer: 0 },
+          ...{ share: 0.6105013155611232, jumpMs: 390_000, retryAfter: 10, isAtToken: true },
+        },
+      ],
+      acts: [
+        { ...call, kind: "sign in", at: 10_970, isImpatient: false },
+        { ...call, kind: "two tabs", at: 6_387, person: 1 },
+        { ...call, kind: "sign in", at: 81_399, isImpatient: false },
+      ],
+    },
+  },
 ];
