@@ -16,6 +16,7 @@ import {
 } from "../errors.js";
 import {
   canBeSentAgain,
+  discard,
   type RequestFacts,
   sendRequest,
   wasNotSent,
@@ -194,16 +195,14 @@ export async function bearerFetch<T>(
     if (support?.needsPerson) return { ...answer, required: support.refused?.(token) };
     auth.invalidate(token);
     if (!canBeSentAgain(request.body)) return answer;
-    // Without this a body that is not read, as of service.fetch, holds its connection.
-    const discard = () => response.bodyUsed || response.body?.cancel().catch(() => {});
     try {
       if ((await auth.getAccessToken({ signal, requestId })).value === token.value) return answer;
     } catch (error) {
       if (isPersonRequired(error)) return { ...answer, required: error };
-      discard();
+      discard(response);
       throw error;
     }
-    discard();
+    discard(response);
     emit({ type: "call_replayed", method, ...(operationId === undefined ? {} : { operationId }) });
     seen.refusedToken = token;
   }
@@ -293,16 +292,22 @@ async function follow<T>(
     };
     const response = await sendRequest(options, hop.url, sent, facts, withBearer);
     seen.status = response.status;
-    const next = response.ok ? undefined : nextHop(response, hop, request);
-    if (next === undefined || hops >= mostRedirects) {
-      const content = await read(response, auth.variant);
-      const isProcessed = method !== request.method;
-      return { response, withBearer, isProcessed, content, token, refusedToken: seen.refusedToken };
+    try {
+      // A fetch of the caller's may have ignored the signal.
+      limit.throwIfAborted();
+      const next = response.ok ? undefined : nextHop(response, hop, request);
+      if (next === undefined || hops >= mostRedirects) {
+        const content = await read(response, auth.variant);
+        const isProcessed = method !== request.method;
+        const { refusedToken } = seen;
+        return { response, withBearer, isProcessed, content, token, refusedToken };
+      }
+      discard(response);
+      hop = next;
+    } catch (error) {
+      discard(response);
+      throw error;
     }
-    response.body?.cancel().catch(() => {});
-    // A fetch of the caller's may have ignored the signal.
-    limit.throwIfAborted();
-    hop = next;
   }
 }
 
@@ -332,7 +337,8 @@ function nextHop(response: Response, hop: Hop, { auth, init }: BearerRequest): H
   } catch {
     return undefined;
   }
-  if (url.protocol !== "https:" && url.protocol !== "http:") return undefined;
+  // Fetch throws for another scheme, and for user info before the host.
+  if (!/^https?:\/\/[^@/]+\//.test(url.href)) return undefined;
   // A relative address may grow with each hop, and reading the path of each takes as long as it is.
   if (url.href.length > longestUrl) return undefined;
   // Plain http after https would let the network read the rest of the exchange.

@@ -260,7 +260,7 @@ function headOf({ name, contentType, fileName }: Part): string {
 
 /**
  * Joins pieces to a stream that reads each when it is its turn, and cancels those that are left
- * when it is cancelled.
+ * when it is cancelled or one of them fails.
  */
 function joined(pieces: readonly Part["content"][]): ReadableStream<Uint8Array> {
   const streams = pieces.map((piece) =>
@@ -269,23 +269,24 @@ function joined(pieces: readonly Part["content"][]): ReadableStream<Uint8Array> 
       : new Blob([piece as BlobPart]).stream(),
   );
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  const cancel = async (reason: unknown) => {
+    await Promise.all([reader?.cancel(reason), ...streams.map((stream) => stream.cancel(reason))]);
+  };
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         for (;;) {
           reader ??= streams.shift()?.getReader();
           if (reader === undefined) return controller.close();
-          const { done, value } = await reader.read();
+          const { done, value } = await reader.read().catch((error: unknown) => {
+            cancel(error).catch(() => {});
+            throw error;
+          });
           if (!done) return controller.enqueue(value);
           reader = undefined;
         }
       },
-      async cancel(reason) {
-        await Promise.all([
-          reader?.cancel(reason),
-          ...streams.map((stream) => stream.cancel(reason)),
-        ]);
-      },
+      cancel,
     },
     { highWaterMark: 0 },
   );

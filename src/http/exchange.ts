@@ -63,7 +63,7 @@ export async function readBounded(response: Response, variant: Variant): Promise
     new UnexpectedResponseError("response_too_large", tooLargeMessage, { status, variant });
   if (body === null || body === undefined) return "";
   if (Number(response.headers.get("content-length")) > maximumBodyBytes) {
-    body.cancel().catch(() => {});
+    discard(response);
     throw tooLarge();
   }
   const reader = body.getReader();
@@ -84,6 +84,11 @@ export async function readBounded(response: Response, variant: Variant): Promise
     if (latest !== undefined) text += decoder.decode(latest, { stream: true });
     latest = value;
   }
+}
+
+/** Ends a body that is not read, or not to its end, since it would hold its connection. */
+export function discard({ body }: Response): void {
+  body?.cancel().catch(() => {});
 }
 
 /** Parses a string as a JSON object. Returns `undefined` if it is not one. */
@@ -330,7 +335,7 @@ export async function sendRequest(
   const request = { ...factsOf(), method: init.method ?? "GET", url };
   let sent: Promise<Response> | undefined;
   try {
-    return await intercept(request, async (headers = {}) => {
+    const send = async (headers: Readonly<Record<string, string>> = {}) => {
       // The request may hold a code or a refresh token.
       if (sent !== undefined) throw invalidOption("intercept", "must send a request once");
       // All requests of this package have a record of headers with names in lower case.
@@ -340,12 +345,18 @@ export async function sendRequest(
       ]);
       sent = fetch(url, { ...init, headers: { ...Object.fromEntries(added), ...init.headers } });
       return sent;
+    };
+    return await intercept(request, (headers) => {
+      const answer = send(headers);
+      // An interceptor that fails or sends twice may not wait for it.
+      answer.catch(() => {});
+      return answer;
     });
   } catch (error) {
     if (sent === undefined || isConfigurationError(error)) throw error;
     // Its code may be of another connection. As that of the request it could say that nothing was
     // sent.
-    await sent;
+    discard(await sent);
     throw new AggregateError([error]);
   }
 }

@@ -412,6 +412,14 @@ describe("multipart from an object", () => {
     expect(error).toMatchObject({ option: "body", message: expect.stringContaining("boundary") });
   });
 
+  test("with a stream that fails cancels the others", async () => {
+    const cancel = vi.fn();
+    const a = new ReadableStream({ pull: (its) => its.error(new Error("disk")) });
+    const body = { a, b: new ReadableStream({ cancel }) };
+    await rejectionOf(sentBy(multipart(), { body }));
+    expect(cancel).toHaveBeenCalledOnce();
+  });
+
   test("with streams cancels all of them when fetch cancels the body", async () => {
     const cancelled: unknown[] = [];
     const endless = (name: string) =>

@@ -176,6 +176,16 @@ test("a request is sent once, whatever intercept does", async () => {
   expect(fetch.calls).toHaveLength(1);
 });
 
+test("a request that intercept does not wait for may fail", async () => {
+  const intercept: Intercept = (_request, send) => {
+    void send();
+    return send();
+  };
+  const script = () => Promise.reject(new Error("no route"));
+  const { call } = scriptedService("B", script, { intercept });
+  expect(await rejectionOf(call("listDevices"))).toMatchObject({ option: "intercept" });
+});
+
 test("an error of intercept fails the request", async () => {
   const intercept = () => Promise.reject(new Error("broken"));
   const { call } = scriptedService("B", undefined, { intercept });

@@ -224,6 +224,7 @@ describe.each(["A", "B"] as const)("a redirect, Variant %s", (variant) => {
     { name: "from https to http", location: "http://service.example/prefix/x" },
     { name: "to another scheme", location: "file:///etc/hosts" },
     { name: "to an invalid URL", location: "http://[" },
+    { name: "to user info", location: "https://user:pw@evil.example/" },
     { name: "without a location", location: undefined },
   ];
   test.each(unfollowed)("$name is not followed", async ({ location }) => {
