@@ -2,7 +2,14 @@
 import type { OperationEntry, ServerSentEvent } from "../../generated/operations.js";
 import type { Auth } from "../auth/auth.js";
 import { UnexpectedResponseError, type Variant } from "../errors.js";
-import { jsonOrText, notJson, parseJson, transportError, untilAborted } from "../http/exchange.js";
+import {
+  discard,
+  jsonOrText,
+  notJson,
+  parseJson,
+  transportError,
+  untilAborted,
+} from "../http/exchange.js";
 import { invalidOption } from "../options.js";
 import { jsonType } from "./body.js";
 import { bestMatch, essence } from "./content.js";
@@ -131,14 +138,14 @@ async function readAnswer(
   // There is no body at all, as of a 204 or of the answer to a HEAD.
   if (response.body === null || kind === "stream")
     return { value: response.body ?? undefined, isJson };
-  if (kind === undefined) {
-    response.body.cancel().catch(() => {});
-    throw undocumented(status, documented, reading);
-  }
+  if (kind === undefined) throw undocumented(status, documented, reading);
   if (kind === "events")
     return { value: whileRead(eventsOf(response, response.body, reading), located), isJson };
   if (kind === "lines")
-    return { value: whileRead(valuesOf(response, response.body, reading), located), isJson };
+    return {
+      value: whileRead(valuesOf(response, response.body, reading, type ?? documented[0]), located),
+      isJson,
+    };
   const whole = limited(response, mostBytes, variant);
   if (kind === "text") {
     const decoder = decoderOf(type, status, variant);
@@ -219,7 +226,7 @@ function limited(response: Response, mostBytes: number | undefined, variant: Var
   const { body, status, headers } = response;
   if (body === null || mostBytes === undefined) return response;
   if (Number(headers.get("content-length")) > mostBytes) {
-    body.cancel().catch(() => {});
+    discard(response);
     throw tooLarge(status, mostBytes, variant);
   }
   let left = mostBytes;
@@ -247,23 +254,29 @@ async function* eventsOf(
   body: ReadableStream<Uint8Array>,
   reading: Reading,
 ): AsyncGenerator<ServerSentEvent> {
-  const { mostBytes = Number.POSITIVE_INFINITY, auth } = reading;
   const events: ServerSentEvent[] = [];
   const { createParser } = await import("eventsource-parser");
-  const parser = createParser({
-    onEvent: (event) => void events.push(event),
-    onError({ type }) {
-      if (type === "max-buffer-size-exceeded") throw tooLarge(status, mostBytes, auth.variant);
-    },
-    maxBufferSize: mostBytes,
-  });
+  const parser = createParser({ onEvent: (event) => void events.push(event) });
+  const linesIn = lineSplitter("\n", status, reading);
+  const count = byteCounter(status, reading);
+  function* counted(text: string) {
+    for (const line of linesIn(text)) {
+      // Comments are not counted, since they may be all that a quiet server sends for hours.
+      if (!line.startsWith(":")) count(line);
+      yield `${line}\n`;
+    }
+  }
   let isAfterReturn = false;
   for await (const text of textsOf(body, reading)) {
     const rest = isAfterReturn ? text.replace(/^\n/, "") : text;
     isAfterReturn = text.endsWith("\r");
     // The parser searches a chunk that holds a carriage return to its end for each line.
-    parser.feed(rest.replace(/\r\n?/g, "\n"));
-    yield* events.splice(0);
+    const lines = rest.replace(/\r\n?/g, "\n");
+    // Without a limit the parser splits lines itself, which is four times as fast.
+    for (const part of reading.mostBytes === undefined ? [lines] : counted(lines)) {
+      parser.feed(part);
+      if (events.length > 0) yield* events.splice(0);
+    }
   }
 }
 
@@ -272,22 +285,43 @@ async function* eventsOf(
  * character (RFC 7464).
  */
 async function* valuesOf(
-  { status, headers }: Response,
+  { status }: Response,
   body: ReadableStream<Uint8Array>,
   reading: Reading,
+  type = "",
 ): AsyncGenerator<unknown> {
-  const { mostBytes = Number.POSITIVE_INFINITY, auth } = reading;
-  const separator = /json-seq/i.test(headers.get("content-type") ?? "") ? "\u001e" : "\n";
-  let unfinished = "";
-  for await (const text of textsOf(body, reading)) {
-    const [first = "", ...others] = text.split(separator);
-    const lines = [unfinished + first, ...others];
-    unfinished = lines.pop() ?? "";
-    if ([unfinished, ...lines].some(({ length }) => length > mostBytes))
-      throw tooLarge(status, mostBytes, auth.variant);
-    for (const line of lines) if (line.trim() !== "") yield parsed(line, status, reading);
-  }
-  if (unfinished.trim() !== "") yield parsed(unfinished, status, reading);
+  const separator = /json-seq/i.test(type) ? "\u001e" : "\n";
+  const linesIn = lineSplitter(separator, status, reading);
+  for await (const text of textsOf(body, reading, separator))
+    for (const line of linesIn(text)) if (line.trim() !== "") yield parsed(line, status, reading);
+}
+
+/** Returns a function that yields the lines that end in a text, which may have begun before it. */
+function lineSplitter(separator: string, status: number, reading: Reading) {
+  const count = byteCounter(status, reading);
+  let line = "";
+  return function* (text: string): Generator<string> {
+    const pieces = text.split(separator);
+    const last = pieces.pop() ?? "";
+    for (const piece of pieces) {
+      count(piece);
+      yield line + piece;
+      line = "";
+      count(line);
+    }
+    line += last;
+    count(last);
+  };
+}
+
+/** Returns a function that counts the bytes of texts up to an empty one. */
+function byteCounter(status: number, { mostBytes, auth: { variant } }: Reading) {
+  let bytes = 0;
+  return (text: string): void => {
+    if (mostBytes === undefined) return;
+    bytes = text === "" ? 0 : bytes + new TextEncoder().encode(text).length;
+    if (bytes > mostBytes) throw tooLarge(status, mostBytes, variant);
+  };
 }
 
 /**
@@ -296,6 +330,7 @@ async function* valuesOf(
 async function* textsOf(
   body: ReadableStream<Uint8Array>,
   { signal, auth }: Reading,
+  end = "",
 ): AsyncGenerator<string> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
@@ -305,7 +340,7 @@ async function* textsOf(
       const { done, value } = await untilAborted(reader.read(), signal).catch((fault: unknown) => {
         throw signal?.aborted ? signal.reason : transportError(fault, auth.variant, auth.baseUrl);
       });
-      const text = decoder.decode(value, { stream: !done });
+      const text = decoder.decode(value, { stream: !done }) + (done ? end : "");
       if (text !== "") yield text;
       if (done) return;
     }

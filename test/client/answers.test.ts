@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { describe, expect, test, vi } from "vitest";
-import type { ServerSentEvent } from "../../src/index.js";
+import type { Intercept, ServerSentEvent } from "../../src/index.js";
 import { scriptedFetch } from "../support/fetch.js";
 import { recordingServer, type Script } from "../support/recording-server.js";
 import { rejectionOf, settle } from "../support/wait.js";
@@ -296,15 +296,21 @@ describe("parseAs", () => {
   });
 });
 
-test("a body of an unexpected media type is cancelled, so that its connection is free", async () => {
-  let cancelled = 0;
-  const body = new ReadableStream({ cancel: () => void cancelled++ });
-  const fetch = scriptedFetch(
-    () => new Response(body, { headers: { "content-type": "text/html" } }),
-  );
-  const call = ownCall({ own: answers("application/pdf") }, base, { fetch });
-  expect(await rejectionOf(call("own"))).toMatchObject({ code: "response_media_type" });
-  expect(cancelled).toBe(1);
+test.each([
+  { name: "of an unexpected media type", type: "text/html", code: "response_media_type" },
+  { name: "in an unknown charset", type: "text/csv;charset=x", code: "response_media_type" },
+  { name: "of a redirect that is refused", status: 302, code: "response_redirected" },
+  { name: "that intercept fails after", intercept: true, code: "network_failed" },
+])("a body $name is cancelled, so that its connection is free", async (row) => {
+  const cancel = vi.fn();
+  const { status = 200, type = "text/csv" } = row;
+  const answer = { status, headers: { "content-type": type } };
+  const fetch = scriptedFetch(() => new Response(new ReadableStream({ cancel }), answer));
+  const intercept: Intercept = (_request, send) => send().then(() => Promise.reject(new Error()));
+  const options = row.intercept ? { fetch, intercept } : { fetch };
+  const call = ownCall({ own: answers("text/csv") }, base, options);
+  expect(await rejectionOf(call("own", { redirect: "error" }))).toMatchObject({ code: row.code });
+  expect(cancel).toHaveBeenCalledOnce();
 });
 
 test("an answer without a body is read by no media type, with maxResponseBytes too", async () => {
@@ -314,19 +320,22 @@ test("an answer without a body is read by no media type, with maxResponseBytes t
   expect(await call("own", { maxResponseBytes: 9 })).toMatchObject({ ok: true, data: undefined });
 });
 
-test("a redirect is not followed after an abort that the fetch ignored", async () => {
+test.each([302, 200])("a %d after an abort that the fetch ignored is dropped", async (status) => {
+  const cancel = vi.fn();
   const aborts = new AbortController();
   const urls: string[] = [];
   const fetch = async (url: string) => {
     urls.push(url);
     aborts.abort(new Error("enough"));
-    return new Response(null, { status: 302, headers: { location: "/v1/other" } });
+    const answer = { status, headers: { location: "/v1/other" } };
+    return new Response(new ReadableStream({ cancel }), answer);
   };
   const call = ownCall({ own: {} }, base, { fetch: fetch as typeof globalThis.fetch });
   const { signal } = aborts;
   expect(await rejectionOf(call("own", { signal }))).toMatchObject({ message: "enough" });
   await settle();
   expect(urls).toEqual([`${base}/v1/own`]);
+  expect(cancel).toHaveBeenCalledOnce();
 });
 
 describe("the header accept", () => {
@@ -648,6 +657,37 @@ describe("an event stream", () => {
   });
 });
 
+const sse = "text/event-stream";
+const lines = "application/jsonl";
+test.each([
+  {
+    type: sse,
+    before: ": ping\n: ping\ndata: €\n\n",
+    tooLarge: "data: €€\n\n",
+    read: [{ data: "€" }],
+  },
+  { type: sse, before: "data: 1\n\n", tooLarge: "id: 1\ndata: 2\n\n", read: [{ data: "1" }] },
+  { type: lines, before: '1\n"€€"\n', tooLarge: '"€€€"\n', read: [1, "€€"] },
+])("$type is refused at the same byte in one chunk as in many: $tooLarge", async (row) => {
+  const body = row.before + row.tooLarge;
+  for (const chunks of [[body], [...body], [row.before, row.tooLarge]]) {
+    const { readable, writable } = new TextEncoderStream();
+    const writer = writable.getWriter();
+    for (const chunk of chunks) writer.write(chunk).catch(() => {});
+    writer.close().catch(() => {});
+    const headers = { "content-type": row.type };
+    const fetch = scriptedFetch(() => new Response(readable, { headers }));
+    const call = ownCall({ own: answers(row.type) }, base, { fetch });
+    const { data } = await call("own", { maxResponseBytes: 10 });
+    const read: unknown[] = [];
+    const reading = (async () => {
+      for await (const one of data as AsyncIterable<unknown>) read.push(one);
+    })();
+    expect(await rejectionOf(reading)).toMatchObject({ code: "response_too_large" });
+    expect(read).toEqual(row.read);
+  }
+});
+
 describe("JSON lines", () => {
   test.each([
     "application/x-ndjson",
@@ -664,14 +704,14 @@ describe("JSON lines", () => {
     ]);
   });
 
-  test("of a JSON text sequence are its records", async () => {
-    const type = "application/json-seq";
-    const body = '\u001e{"a":\n1}\n\u001e[2]\n';
-    expect(await allOf((await answered(answers(type), { type, body })).data)).toEqual([
-      { a: 1 },
-      [2],
-    ]);
-  });
+  test.each(["application/json-seq", "Application/JSON-SEQ", undefined])(
+    "of a JSON text sequence that comes as %s are its records",
+    async (type) => {
+      const body = '\u001e{"a":\n1}\n\u001e[2]\n';
+      const { data } = await answered(answers("application/json-seq"), { type, body });
+      expect(await allOf(data)).toEqual([{ a: 1 }, [2]]);
+    },
+  );
 
   test("arrive one by one, and a line that is not JSON ends them", async () => {
     const server = await streamingServer("application/jsonl");
