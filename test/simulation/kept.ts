@@ -189,4 +189,26 @@ export const keptWorlds: readonly { readonly found: string; readonly plan: Plan 
       ],
     },
   },
+  {
+    found: "a person's refresh that had waited did not see another process' later Retry-After",
+    plan: {
+      ...usual,
+      ...{ seed: 80_231, lifeMs: 420_272, lifetimeSeconds: 60, store: "redis" },
+      processes: [
+        { rate: 0.9999641144305002, offsetMs: 0 },
+        { rate: 0.9999018314451911, offsetMs: 0 },
+      ],
+      customers: [{ tenantId: "tenant-0", variant: "B" }],
+      faults: [
+        {
+          ...{ kind: "429 for a while", at: 312_443, until: 420_271, process: 0, customer: 0 },
+          ...{ share: 0.988610611273907, jumpMs: -171_000, retryAfter: 9, isAtToken: true },
+        },
+      ],
+      acts: [
+        { ...call, kind: "sign in", at: 236_987, isImpatient: true },
+        { ...call, kind: "two tabs", at: 367_160, process: 1 },
+      ],
+    },
+  },
 ];

@@ -62,11 +62,11 @@ async function exchangeOnce(
   signal: AbortSignal | undefined,
 ) {
   const { options, state, shared, prepared, key, emit } = context;
+  const learn = () => state.adopt(shared, emit);
   const deadline = deadlineIn(options.retryDeadlineMs, options.clock);
-  await state.adopt(shared, emit);
   let tokens: IssuedTokens | undefined;
   while (tokens === undefined) {
-    const leave = await state.gate.enter({ deadline, signal });
+    const leave = await state.gate.enter({ deadline, signal, learn });
     try {
       const unmark = await markSpent(context, grant.code);
       // Another request may have met the rate limit while this one wrote to the store.

@@ -153,14 +153,14 @@ class PersonTokenSource implements TokenSource {
     const { options, state, shared, prepare } = this.#context;
     const { signal, isBackground, emit } = renewal;
     const prepared = await prepare();
+    const learn = () => state.adopt(shared, emit);
     const deadline = deadlineIn(isBackground ? 0 : options.retryDeadlineMs, options.clock);
     for (let turn = 0; turn < mostTurns; turn++) {
       this.grant.requireAlive();
       const { refreshToken } = this.grant.held;
       if (refreshToken === undefined || prepared.refreshRequest === undefined)
         throw this.grant.expired("has expired");
-      await state.adopt(shared, emit);
-      const leave = await state.gate.enter({ deadline, signal });
+      const leave = await state.gate.enter({ deadline, signal, learn });
       try {
         const lock = JSON.stringify(["refresh", await fingerprintOf(refreshToken)]);
         signal?.throwIfAborted();
@@ -173,8 +173,7 @@ class PersonTokenSource implements TokenSource {
         leave();
       }
     }
-    const message =
-      "The grant changed in the store each time before it could be renewed. Try again.";
+    const message = "The grant changed in the store before each renewal. Try again.";
     throw new StoreError("store_conflict", message);
   }
 

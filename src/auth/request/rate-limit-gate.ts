@@ -41,6 +41,14 @@ interface GateRecord {
   readonly refusals: number;
 }
 
+interface Entry {
+  /** A countdown. */
+  readonly deadline: () => number;
+  readonly signal: AbortSignal | undefined;
+  /** Adopts what other processes have met, at first and after each wait. */
+  readonly learn?: () => Promise<void>;
+}
+
 /**
  * The gate of one token endpoint and tenant, since the sliding window of section 8 counts all
  * requests of a tenant. After a 429 it is closed for a while. Then requests pass one at a time
@@ -72,8 +80,12 @@ export class RateLimitGate {
 
   /** What other processes need to know. */
   get record(): GateRecord {
-    const waitMs = Math.ceil(this.#waitMs);
-    return { id: this.#id, opensAt: this.opensAt, waitMs, refusals: this.#refusals };
+    return {
+      id: this.#id,
+      opensAt: this.opensAt,
+      waitMs: Math.ceil(this.#waitMs),
+      refusals: this.#refusals,
+    };
   }
 
   /** Closes the gate as another process did that met a 429. Each 429 is adopted once. */
@@ -108,17 +120,14 @@ export class RateLimitGate {
   /**
    * Waits until a request may be sent. Returns a function to call after the answer was reported.
    *
-   * @throws RateLimitedError at once when the gate opens after the deadline (a countdown); the
-   * signal's reason
+   * @throws RateLimitedError at once when the gate opens after the deadline; the signal's reason
    */
-  async enter(wait: {
-    deadline: () => number;
-    signal: AbortSignal | undefined;
-  }): Promise<() => void> {
-    const { deadline, signal } = wait;
+  async enter({ deadline, signal, learn }: Entry): Promise<() => void> {
     const { clock, shareInFlight } = this.#options;
     // The loop checks again after a wait, since another 429 may have come meanwhile.
-    for (let hasWaited = false; this.#refusals > 0 || hasWaited; hasWaited = true) {
+    for (let hasWaited = false; ; hasWaited = true) {
+      if (learn) await learn();
+      if (this.#refusals === 0 && !hasWaited) return () => {};
       if (!this.isOpen) {
         if (this.#leftMs() > deadline()) throw this.error();
         await sleep(this.#leftMs(), signal, clock);
@@ -129,7 +138,6 @@ export class RateLimitGate {
       else await sleep(probeCheckMs, signal, clock);
       if (this.#refusals > 0 && deadline() < 0) throw this.error();
     }
-    return () => {};
   }
 
   /**
