@@ -1,5 +1,6 @@
 /** Values as text and JSON, for parameters and bodies. Loaded lazily. */
-import { invalidOption, isText } from "../options.js";
+import { invalidOption } from "../options.js";
+import { isJson } from "./request.js";
 
 /**
  * application/json and what is built on it. Text with many values, such as application/json-seq, is
@@ -36,23 +37,13 @@ export function formMembers(body: unknown): [string, unknown][] {
   throw invalidOption("body", "must be an object, since the operation accepts a form");
 }
 
-/** Whether JSON.stringify would write `{}`, an object of numbered bytes, or less than there is. */
-function isHollow(value: unknown): boolean {
-  const tag = tagOf(value);
-  if (Object(value) !== value || Array.isArray(value) || tag === "[object Object]") return false;
-  return /^.object (?:\w+Array|Error)]$/.test(tag) || Object.keys(Object(value)).length === 0;
-}
-
 export function jsonOf(value: unknown, option = "body"): string {
   let text: string | undefined;
   try {
-    // The streams of Node are objects of what their class holds.
-    const isStream = typeof value === "object" && value !== null && Symbol.asyncIterator in value;
-    const isOpen = typeof value === "number" ? isText(value) : !isStream && !isHollow(plain(value));
-    if (isOpen) text = JSON.stringify(value);
+    if (isJson(value)) text = JSON.stringify(value);
   } catch {
     // The engine's message may quote the value.
   }
   if (text !== undefined) return text;
-  throw invalidOption(option, "must be JSON, without a bigint or a circle");
+  throw invalidOption(option, "must be JSON, without a bigint, a circle, NaN, a Map and the like");
 }

@@ -167,10 +167,10 @@ function formText(body: unknown, encodings: Encodings): string {
   return fields.join("&");
 }
 
-/** A list is repeated. */
+/** A list is repeated. What has no JSON, such as a date that is none, is left to be refused. */
 function valuesOf(value: unknown): unknown[] {
-  const values = [plain(value)].flat();
-  return values.map(plain).filter((one) => (one ?? null) !== null);
+  const values = [plain(value) ?? value].flat();
+  return values.map((one) => plain(one) ?? one).filter((one) => (one ?? null) !== null);
 }
 
 /** An object is JSON, unless the document names a type for which it has no form. */

@@ -112,16 +112,32 @@ function usualQuery(query: Values): string | undefined {
 
 function usualBody(body: unknown, contentType: string): string | undefined {
   if (!/^application\/(?:[\w.-]+\+)?json$/.test(contentType)) return;
-  const isObject =
-    Object.prototype.toString.call(body) === "[object Object]" &&
-    // The streams of Node are objects of what their class holds.
-    !(Symbol.asyncIterator in Object(body));
-  if (!isObject && !Array.isArray(body) && body !== null && !isText(body)) return;
   try {
-    return JSON.stringify(body);
+    return isJson(body) ? JSON.stringify(body) : undefined;
   } catch {
     return;
   }
+}
+
+/**
+ * Whether JSON.stringify would write what the value holds: not `null` for NaN or for a date that is
+ * none, `{}` for a Map, or an object of numbered bytes. It throws for a circle, as JSON.stringify.
+ */
+export function isJson(value: unknown): boolean {
+  if (typeof value === "number") return isText(value);
+  if (typeof value !== "object" || value === null) return true;
+  if (Array.isArray(value)) return value.every(isJson);
+  if (ArrayBuffer.isView(value)) return false;
+  const { toJSON } = value as Partial<Date>;
+  if (typeof toJSON === "function") {
+    const json: unknown = toJSON.call(value);
+    return json !== null && isJson(json);
+  }
+  const tag = Object.prototype.toString.call(value);
+  // The streams of Node are objects of what their class holds.
+  if (tag === "[object Error]" || Symbol.asyncIterator in value) return false;
+  const members = Object.values(value);
+  return (members.length > 0 || tag === "[object Object]") && members.every(isJson);
 }
 
 /**

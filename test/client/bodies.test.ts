@@ -114,13 +114,16 @@ const notJson: readonly { name: string; value: () => unknown; isPart?: boolean }
   { name: "a generator", value: () => (async function* () {})() },
   { name: "NaN", value: () => Number.NaN },
   { name: "Infinity", value: () => Number.POSITIVE_INFINITY },
+  { name: "a date that is none", value: () => new Date(Number.NaN) },
 ];
 
 test.each(notJson)(
-  "$name is rejected as a body, as a member of a form and, unless it can be one, as a part",
+  "$name is rejected as a body, in one, as a member of a form and, unless it can be one, as a part",
   async ({ value, isPart }) => {
-    const json = await refusedBy({ contentType: "application/json" }, { body: value() });
-    expect(json).toMatchObject({ code: "option_invalid", option: "body" });
+    for (const body of [value(), { m: value() }, [{ m: [value()] }]]) {
+      const json = await refusedBy({ contentType: "application/json" }, { body });
+      expect(json).toMatchObject({ code: "option_invalid", option: "body" });
+    }
     const forms = [
       { contentType: formType },
       { contentType: formType, contents: { [formType]: {} } },
