@@ -11,6 +11,6 @@ test.each([
   { name: "the client, its stores and the page", entries: client },
   { name: "the emulator", entries: emulator },
   { name: "documents, overlays, settings and seeds", entries: tools },
-])("no input of $name takes more than linear time", async ({ entries }) => {
+])("no input of $name takes more than linear time", { timeout: 900_000 }, async ({ entries }) => {
   expect(await superLinear(entries)).toEqual([]);
 });

@@ -8,10 +8,10 @@ const OPERATIONS = [
   "listDevices",
 ];
 
-test("each of 20,000 mutated requests gets a documented answer that contains no secret", {
+test("each of 10,000 mutated requests gets a documented answer that contains no secret", {
   timeout: 600_000,
 }, async () => {
-  const { operations, rules } = await fuzz(20_000);
+  const { operations, rules } = await fuzz(10_000);
   expect([...operations]).toEqual(expect.arrayContaining(OPERATIONS));
   // Otherwise one early check would refuse most mutations.
   expect(rules.size).toBeGreaterThan(50);
