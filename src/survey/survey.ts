@@ -150,6 +150,7 @@ async function* asTheyEnd<Item, Result>(
   };
   try {
     for (const item of items) {
+      stop.signal.throwIfAborted();
       running.set(
         item,
         task(item, stop.signal).then((result) => [item, result] as const),

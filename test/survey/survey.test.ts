@@ -432,4 +432,21 @@ describe("a survey with a state file", () => {
     expect(results.length).toBeLessThan(10);
     expect(await run()).toHaveLength(30);
   });
+
+  test("examines no other customer after the signal, also when all that were begun have ended", async () => {
+    const stop = new AbortController();
+    const reason = new Error("stop");
+    let seen = 0;
+    const running = (async () => {
+      const options = { fetch: estate.fetch, stateFile, signal: stop.signal, concurrency: 2 };
+      for await (const _ of survey(estate.customers, options)) {
+        if (++seen < 4) continue;
+        const ended = async () => (await readFile(stateFile, "utf8")).split("\n").length - 2;
+        if (!stop.signal.aborted) await expect.poll(ended).toBe(5);
+        stop.abort(reason);
+      }
+    })();
+    expect(await rejectionOf(running)).toBe(reason);
+    expect(seen).toBeLessThan(6);
+  });
 });
