@@ -1,40 +1,41 @@
 /** Notices changes of files, for the commands that read them again. */
-import { unwatchFile, watchFile } from "node:fs";
+import { statSync } from "node:fs";
 
 /** Files must stay the same for this time, because an editor may save one in several steps. */
 export const lookEveryMs = 100;
 
 /**
- * Watches paths until the signal ends it, so that a rename or a change behind a link is noticed
- * too.
+ * Looks at paths, so that a rename or a change behind a link is noticed too. A watcher of the
+ * system would begin after the file was read, and miss a change between.
  */
 export class FileWatcher {
-  readonly #signal: AbortSignal;
-  readonly #files = new Set<string>();
-  #changedAt: number | undefined;
-
-  constructor(signal: AbortSignal) {
-    this.#signal = signal;
-  }
+  readonly #files = new Map<string, string>();
+  #isUnread = false;
 
   /** Must be called before the file is read, so that a change after that is noticed. */
   add(file: string): void {
-    if (this.#files.has(file) || this.#signal.aborted) return;
-    this.#files.add(file);
-    const onChange = () => {
-      this.#changedAt = performance.now();
-    };
-    watchFile(file, { interval: lookEveryMs, persistent: false }, onChange);
-    this.#signal.addEventListener("abort", () => unwatchFile(file, onChange));
+    if (!this.#files.has(file)) this.#files.set(file, stateOf(file));
   }
 
   /**
-   * Returns whether files have changed since the last true answer, and are the same for a while.
+   * To be called every `lookEveryMs`. Returns whether files have changed since the last true
+   * answer, and are the same as at the last call.
    */
   hasChanged(): boolean {
-    if (this.#changedAt === undefined || performance.now() - this.#changedAt < lookEveryMs)
-      return false;
-    this.#changedAt = undefined;
-    return true;
+    const changed = [...this.#files].filter(([file, before]) => stateOf(file) !== before);
+    for (const [file] of changed) this.#files.set(file, stateOf(file));
+    const isReady = this.#isUnread && changed.length === 0;
+    this.#isUnread = changed.length > 0;
+    return isReady;
+  }
+}
+
+/** "" for a file that is missing or cannot be looked at. */
+function stateOf(file: string): string {
+  try {
+    const { ino, size, mtimeNs, ctimeNs } = statSync(file, { bigint: true });
+    return `${ino} ${size} ${mtimeNs} ${ctimeNs}`;
+  } catch {
+    return "";
   }
 }

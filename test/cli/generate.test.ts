@@ -10,8 +10,9 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, test } from "vitest";
 import { unknowns } from "../../generated/unknowns.js";
+import { FileWatcher } from "../../src/cli/file-watcher.js";
 import { cli, refused, startCli } from "./command-line.js";
 
 const folder = mkdtempSync(join(tmpdir(), "bivariant-generate-"));
@@ -343,4 +344,19 @@ describe("bivariant diff", () => {
   ])("exits 2 %s", async (_, args, says) => {
     await refused(["diff", ...args], {}, says);
   });
+});
+
+test("a watcher notices a change right after the file was added, once, and when it is over", () => {
+  const watcher = new FileWatcher();
+  const file = join(folder, "watched.yaml");
+  watcher.add(file);
+  const looks = () => [watcher.hasChanged(), watcher.hasChanged(), watcher.hasChanged()];
+  for (const text of ["new", "other text"]) {
+    writeFileSync(file, text);
+    expect(looks()).toEqual([false, true, false]);
+  }
+  rmSync(file);
+  expect(watcher.hasChanged()).toBe(false);
+  writeFileSync(file, "new");
+  expect(looks()).toEqual([false, true, false]);
 });

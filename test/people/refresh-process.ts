@@ -8,8 +8,13 @@ const { urls, path, key, now, client, calls, ...options } = JSON.parse(readFileS
 const own = { ...options, tenantId: "acme", person: "session-1", clock: { now: () => now } };
 const store = fileStore(path, { key, clock: own.clock });
 const credential = apiClient(client);
+const resume = (baseUrl: string): ReturnType<typeof resumeAuth> =>
+  resumeAuth({ ...own, baseUrl, credential, store }).catch((error) => {
+    if (error.code === "store_unavailable") return resume(baseUrl);
+    throw error;
+  });
 const asked = urls.map(async (baseUrl: string) => {
-  const auth = await resumeAuth({ ...own, baseUrl, credential, store });
+  const auth = await resume(baseUrl);
   const outcome = () =>
     auth?.getAccessToken().then(
       ({ value }) => value,
@@ -18,8 +23,8 @@ const asked = urls.map(async (baseUrl: string) => {
   const ask = async () => {
     for (;;) {
       const found = await outcome();
-      // Another process holds the lock for longer than usual.
-      if (found !== "store_locked") return found;
+      // Another process holds the lock for longer than usual, or the disk is busy.
+      if (!["store_locked", "store_unavailable"].includes(found)) return found;
     }
   };
   const outcomes = await Promise.all(Array.from({ length: calls }, ask));

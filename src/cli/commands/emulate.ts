@@ -247,7 +247,7 @@ async function serve(
   let folder: string | undefined;
   let close = async () => {};
   try {
-    const watcher = new FileWatcher(signal);
+    const watcher = new FileWatcher();
     if (watch) watcher.add(seedFile);
     const options = await readOptions();
     const emulator = createEmulator(options);

@@ -168,7 +168,7 @@ async function generateAndWatch(
   output: Output,
 ) {
   const { signal } = options;
-  const watcher = new FileWatcher(signal);
+  const watcher = new FileWatcher();
   const onFile = (file: string) => watcher.add(file);
   const attempt = () =>
     generateOnce({ ...options, onFile }, output, 0).catch((error: unknown) => {
