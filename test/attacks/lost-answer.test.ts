@@ -126,7 +126,7 @@ describe("a refresh token whose answer is lost is presented once:", () => {
       deployments.push(Object.assign(deployment, { shape }));
     }
     const urls = deployments.map(({ baseUrl }) => baseUrl);
-    const settings = { urls, path, key, client, calls: 3, now: START + hourMs, timeoutMs: 1_000 };
+    const settings = { urls, path, key, client, calls: 3, now: START + hourMs, timeoutMs: 5_000 };
     const outputs = await Promise.all([1, 2, 3, 4].map(() => startRefreshing(settings).outcomes()));
     const expected = ["access-token-2", ...table.map(() => unknown.code)];
     for (const output of outputs) expect(output).toEqual(expected.map((one) => Array(4).fill(one)));
