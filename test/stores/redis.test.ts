@@ -304,11 +304,11 @@ describeWithRedis("redisStore", () => {
         return raw.sendCommand(command);
       };
       const store = redisStore({ sendCommand }, { prefix });
-      const locks = Array.from({ length: 1_000 }, () => store.lock("key", async () => void ran++));
+      const locks = Array.from({ length: 200 }, () => store.lock("key", async () => void ran++));
       await Promise.all(locks);
-      expect(ran).toBe(1_000);
+      expect(ran).toBe(200);
       // Each acquires and releases, and the first of both may also send the text of its script.
-      expect(asked).toBeLessThanOrEqual(2_002);
+      expect(asked).toBeLessThanOrEqual(402);
     });
   });
 });

@@ -4,13 +4,13 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { expect, onTestFinished } from "vitest";
 import { fileStore } from "../../src/stores/file.js";
 import { goneAfterMs } from "../../src/stores/file-lock.js";
+import { bundledProgram } from "../support/program.js";
 import { expectNothingLeft, temporaryFolder } from "./temporary-folder.js";
 
-const script = fileURLToPath(new URL("store-process.ts", import.meta.url));
+let program: string | undefined;
 
 export interface Step {
   readonly step: string;
@@ -32,14 +32,8 @@ export function startProcess(
   args: readonly string[],
   { key, through = [] }: { readonly key: string; readonly through?: readonly string[] },
 ): StoreProcess {
-  const [command = "", ...rest] = [
-    ...through,
-    process.execPath,
-    "--import",
-    "tsx",
-    script,
-    ...args,
-  ];
+  program ??= bundledProgram(new URL("store-process.ts", import.meta.url));
+  const [command = "", ...rest] = [...through, process.execPath, program, ...args];
   const env = {
     PATH: process.env.PATH,
     HOME: process.env.HOME,
