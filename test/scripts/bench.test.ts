@@ -216,12 +216,12 @@ test("an unknown row is an error of usage, and nothing is measured", () => {
   const args = ["--import", "tsx", main, "--only", "warm-call,nope"];
   const { status, stderr } = spawnSync(process.execPath, args, {
     encoding: "utf8",
-    timeout: 20_000,
+    timeout: 60_000,
   });
   expect(stderr).toContain('The benchmark has no row "nope".');
   expect(stderr).toContain("Usage: npm run bench");
   expect(status).toBe(2);
-}, 30_000);
+});
 
 test("all rows together take at most as long as the benchmark may", () => {
   expect(ROWS.reduce((sum, { seconds }) => sum + seconds, 0)).toBeLessThanOrEqual(MOST_ROW_SECONDS);
