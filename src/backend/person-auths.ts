@@ -16,6 +16,7 @@ import { personRequired } from "../client/call-error.js";
 import {
   ConfigurationError,
   isBivariantError,
+  isConfigurationError,
   isStoreError,
   LoginRequiredError,
   locate,
@@ -41,6 +42,11 @@ export interface SessionSubject {
   readonly launchEndsAt?: number;
   readonly operator?: Operator | undefined;
   readonly roles?: readonly { readonly name: string; readonly group?: string }[] | undefined;
+  /**
+   * That of the `PersonRecord` when the login was completed, or the launch was opened. Absent or
+   * null if there was none.
+   */
+  readonly generation?: string | null | undefined;
 }
 
 export function isSubject({
@@ -157,12 +163,13 @@ export class PersonAuths {
    */
   async of(subject: SessionSubject): Promise<PersonAuth> {
     const options = await this.#optionsFor(subject);
-    if (options === undefined)
-      throw new SessionError(
-        "session_unknown",
-        "The deployment of this session is not configured here.",
-      );
-    const auth = await this.#resumed(options);
+    const message = "The deployment of this session is not configured here.";
+    const unconfigured = new SessionError("session_unknown", message);
+    if (options === undefined) throw unconfigured;
+    const auth = await this.#resumed(options).catch((error: unknown) => {
+      const isGone = isConfigurationError(error) && error.code === "credential_missing";
+      throw isGone ? unconfigured : error;
+    });
     if (auth !== undefined) return auth;
     if (subject.variant === "A")
       throw new SessionError("session_unknown", "This plugin has no launch for this session.");

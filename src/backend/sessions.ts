@@ -3,7 +3,7 @@
  * routes.
  */
 import { z } from "zod";
-import { RelaunchRequiredError } from "../errors.js";
+import { isConfigurationError, RelaunchRequiredError } from "../errors.js";
 import type { Settings } from "./backend-options.js";
 import { Refusal, SessionError } from "./error-answer.js";
 import type { LimitedExchange } from "./exchange-limits.js";
@@ -32,8 +32,6 @@ export interface SessionRecord extends SessionSubject {
   /** When the session ends at the latest. This and `usedAt` are in epoch milliseconds. */
   readonly expiresAt: number;
   readonly usedAt: number;
-  /** That of the `PersonRecord` when the session was opened. Absent if there was none. */
-  readonly generation?: string | undefined;
 }
 
 /**
@@ -82,7 +80,7 @@ export class Sessions {
     // The token of a launch cannot be renewed, so the session ends with it.
     const expiresAt = Math.min(longest, subject.launchEndsAt ?? longest);
     // It is read before the session is written, so that a logout meanwhile ends the session.
-    const generation = await this.#generationOf(subject);
+    const { generation = await this.generationOf(subject) } = subject;
     const session = { ...subject, usedAt, expiresAt, generation };
     await this.#write(token, session, null);
     return { token, session };
@@ -108,7 +106,7 @@ export class Sessions {
         );
       throw new SessionError("session_expired", "This session has expired. Start a new session.");
     }
-    if (((await this.#generationOf(session)) ?? session.generation) !== session.generation) {
+    if (((await this.generationOf(session)) ?? session.generation) !== session.generation) {
       await this.end(token, session).catch(this.#settings.report);
       throw new SessionError("session_unknown", unknown);
     }
@@ -123,19 +121,22 @@ export class Sessions {
   }
 
   /**
-   * Forgets the tokens first. If that fails, the session still exists, and the person can log out
-   * again.
+   * The session ends last. If something fails before, it still exists, and the person can log out
+   * again. Without a credential the tokens cannot be forgotten, and expire in the store.
    */
   async end(token: string, session: SessionRecord, everywhere = false): Promise<void> {
     const person = await personOf(session);
     if (everywhere && person === undefined) throw new Refusal("person_unknown");
-    await this.#people.forget(session);
     if (everywhere && person !== undefined) {
       const { clock, session: settings } = this.#settings;
       // Then no session is left that was opened before.
       const expiresAt = clock.now() + settings.lifetimeMs + rememberedMs;
       await this.#persons.write(person, { generation: randomToken() }, { expiresAt });
     }
+    await this.#people.forget(session).catch((error: unknown) => {
+      if (!isConfigurationError(error)) throw error;
+      this.#settings.report(error);
+    });
     await this.#records.delete(token);
   }
 
@@ -165,7 +166,8 @@ export class Sessions {
     return { token, session: await this.find(token) };
   }
 
-  async #generationOf(subject: SessionSubject): Promise<string | undefined> {
+  /** That of the person's record now. */
+  async generationOf(subject: SessionSubject): Promise<string | undefined> {
     const person = await personOf(subject);
     return person && (await this.#persons.read(person))?.value.generation;
   }

@@ -155,7 +155,7 @@ export async function answerCallback(request: Request, context: Context): Promis
 
 async function complete(
   request: Request,
-  { settings, people, limited }: Context,
+  { settings, people, sessions, limited }: Context,
   taken: TakenLogin,
 ): Promise<readonly string[]> {
   const { login, tenantId, baseUrl } = taken;
@@ -179,7 +179,10 @@ async function complete(
     return completeLogin({ ...options, ...watched, person: randomToken() });
   };
   const auth = await limited(JSON.stringify(["login", tenantId, baseUrl]), request, exchange);
-  return people.add(auth, deployment, taken.complete);
+  return people.add(auth, deployment, async (subject) =>
+    // A logout everywhere also ends a login whose page has not fetched its session yet.
+    taken.complete({ ...subject, generation: (await sessions.generationOf(subject)) ?? null }),
+  );
 }
 
 function single(parameters: URLSearchParams, name: string): string | null {

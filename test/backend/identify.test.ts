@@ -232,6 +232,18 @@ describe("with identify", () => {
     expect(await isOpen(other, ada.session)).toBe(true);
   });
 
+  test("logout everywhere ends a login that was completed before, and whose page comes after", async () => {
+    const parts = rig({ identify: async () => grace });
+    const late = new TestBrowser(parts.backend, OWN);
+    const fetched = async () => (await (await late.post("/auth/session")).json()).session;
+    const first = await parts.loggedIn();
+    await parts.login(late);
+    expect((await everywhere(parts, first.session)).status).toBe(204);
+    expect(await isOpen(parts, await fetched())).toBe(false);
+    await parts.login(late);
+    expect(await isOpen(parts, await fetched())).toBe(true);
+  });
+
   test("a person who logs in has another stateKey than the operator of a launch with that id", async () => {
     const parts = rig({ identify: async () => ({ userId: "ada" }) });
     const keys: string[] = [];

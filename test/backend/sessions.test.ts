@@ -1,7 +1,7 @@
 // The sessions of browsers, as bearer tokens or in cookies, until their lifetime or idle time ends.
 import { describe, expect, test } from "vitest";
 import type { Backend, BackendEvent } from "../../src/backend/index.js";
-import { memoryStore, type TokenStore } from "../../src/index.js";
+import { apiClient, memoryStore, type TokenStore } from "../../src/index.js";
 import { encryptedStore } from "../../src/stores/encrypted.js";
 import { rejectionOf } from "../support/wait.js";
 import {
@@ -382,7 +382,27 @@ describe("a logout", () => {
     isDown = true;
     expect((await parts.browser.post("/auth/logout", body, bearer(session))).status).toBe(503);
     isDown = false;
+    const request = parts.browser.request("GET", "/x", { headers: bearer(session) });
+    const called = (await parts.backend.connect(request)).call("listDevices");
+    if (fails === "set") expect((await called).status).toBe(200);
+    else expect(await rejectionOf(called)).toMatchObject({ code: "launch_expired" });
     expect((await parts.browser.post("/auth/logout", body, bearer(session))).status).toBe(204);
+  });
+});
+
+describe("a session whose credential", () => {
+  test.each([
+    { name: "is not configured any more", settings: async () => undefined, me: 401 },
+    { name: "cannot be had", settings: () => Promise.reject(new Error("vault")), me: 500 },
+  ])("$name is answered $me, and can be logged out", async ({ settings, me }) => {
+    const parts = rig();
+    const { session } = await parts.loggedIn();
+    const deployments = [{ ...launching(), login: apiClient(settings) }];
+    const browser = new TestBrowser(parts.another({ deployments }), OWN);
+    expect((await browser.get("/auth/me", bearer(session))).status).toBe(me);
+    expect((await browser.post("/auth/logout", {}, bearer(session))).status).toBe(204);
+    const again = parts.browser.get("/auth/me", bearer(session));
+    expect(await refusalOf(again)).toBe("401 session_unknown");
   });
 });
 
