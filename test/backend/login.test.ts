@@ -9,6 +9,7 @@ import {
   unwrap,
 } from "../../src/index.js";
 import { latch } from "../people/person.js";
+import { steppedClock } from "../support/clock.js";
 import { rejectionOf } from "../support/wait.js";
 import {
   bearer,
@@ -125,9 +126,10 @@ describe("a login", () => {
       ...inner,
       lock: <T>(_key: string, task: () => Promise<T>) => lock(task) as Promise<T>,
     });
-    const parts = rig({ wrapStore, timeoutMs: 250 });
+    const clock = steppedClock();
+    const parts = rig({ wrapStore, clock });
     await parts.login();
-    const answered = await parts.browser.post("/auth/session");
+    const answered = await clock.through(parts.browser.post("/auth/session"));
     const { error, variant } = (await answered.json()) as { error?: string; variant?: string };
     expect([answered.status, error ?? variant]).toEqual(answer);
   });
@@ -143,9 +145,11 @@ describe("a login", () => {
         return running;
       },
     });
-    const parts = rig({ wrapStore, timeoutMs: 50 });
+    const clock = steppedClock();
+    const parts = rig({ wrapStore, clock });
     await parts.login();
-    expect(await refusalOf(parts.browser.post("/auth/session"))).toBe("503 store_unavailable");
+    const answered = clock.through(parts.browser.post("/auth/session"));
+    expect(await refusalOf(answered)).toBe("503 store_unavailable");
     free.release();
     expect(await rejectionOf(locked as Promise<unknown>)).toMatchObject({ code: "store_locked" });
   });

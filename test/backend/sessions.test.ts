@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Backend, BackendEvent } from "../../src/backend/index.js";
 import { apiClient, memoryStore, type TokenStore } from "../../src/index.js";
 import { encryptedStore } from "../../src/stores/encrypted.js";
+import { steppedClock } from "../support/clock.js";
 import { rejectionOf } from "../support/wait.js";
 import {
   bearer,
@@ -264,12 +265,14 @@ describe.each(["fails", "does not answer"])("while the store %s", (fault) => {
   function breakable(options: RigOptions = {}) {
     let isDown = false;
     let attempts = 0;
+    const clock = steppedClock();
     const wrapStore = interrupted(() => {
       attempts++;
       if (isDown && fault === "fails") throw new Error("canary: redis://user:secret@host");
-      return isDown ? new Promise(() => {}) : undefined;
+      return isDown ? new Promise(() => setImmediate(() => clock.expire())) : undefined;
     });
-    const parts = rig({ ...options, wrapStore, timeoutMs: 50 });
+    const emulator = { now: clock.now };
+    const parts = { ...rig({ ...options, wrapStore, timeoutMs: 50, clock, emulator }), clock };
     /**
      * Checks that each request takes one attempt, which lasts up to `timeoutMs`, and keeps all
      * cookies.
