@@ -31,6 +31,7 @@ import {
   type PreparedCredential,
 } from "./credentials/credential.js";
 import {
+  isForNow,
   RefusalBackoff,
   type Renewal,
   type SharedRefusal,
@@ -194,6 +195,8 @@ class MachineTokenSource implements TokenSource {
       if (signal?.aborted) throw cause;
       if (!(cause instanceof TokenRequestError || cause instanceof UnexpectedResponseError))
         throw cause;
+      // A background renewal made one attempt, and a caller that joined it makes the retries.
+      if (renewal.isBackground && isForNow(cause)) throw cause;
       const retryAt = this.#backoff.refused(round, prepared.fingerprint);
       // Stored before it is explained, because all callers may leave meanwhile.
       this.#backoff.keep(cause);

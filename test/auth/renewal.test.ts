@@ -148,6 +148,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])(
     test.each([
       { name: "a 429", answer: () => new Response("", { status: 429 }) },
       { name: "a network fault", answer: () => new TypeError("fetch failed") },
+      { name: "a 503", answer: () => new Response("", { status: 503 }) },
     ])(
       "a caller that waits for a background renewal which meets $name gets the retries",
       async ({ answer }) => {

@@ -17,6 +17,7 @@ import {
   failureOf,
   isRateLimitedError,
   isTransportError,
+  isUnexpectedResponseError,
   locate,
   type Variant,
 } from "../../errors.js";
@@ -111,6 +112,12 @@ interface RenewalInFlight {
   readonly lostInMs: () => number;
   /** Whether the held token was still valid when it began. */
   readonly isBackground: boolean;
+}
+
+/** Whether the same request may succeed later: after a rate limit, a 5xx or no answer. */
+export function isForNow(error: unknown): boolean {
+  if (isUnexpectedResponseError(error)) return error.status >= 500;
+  return isTransportError(error) || isRateLimitedError(error);
 }
 
 const tokenNames: NamesOf<TokenOptions> = { signal: true, requestId: true };
@@ -218,8 +225,7 @@ export class TokenLifecycle implements Auth {
       return this.#start(this.#begin(requestId), false, signal).join(signal);
     return shared.task.join(signal, shared.lostInMs(), (error) => {
       // A background renewal sends only one request, but a caller that waits gets the retries too.
-      const mayRetry =
-        shared.isBackground && (isTransportError(error) || isRateLimitedError(error));
+      const mayRetry = shared.isBackground && isForNow(error);
       // This sends no refresh token twice, because of the store's lock and records.
       const again = async () => this.getAccessToken({ signal, requestId });
       return error === undefined || mayRetry ? again() : undefined;
