@@ -11,8 +11,6 @@ import {
 import { deadlineIn } from "../clock.js";
 import {
   codeOf,
-  isRateLimitedError,
-  isTransportError,
   TokenRequestError,
   TransportError,
   UnexpectedResponseError,
@@ -102,12 +100,16 @@ class MachineTokenSource implements TokenSource {
   }
 
   async renew(renewal: Renewal): Promise<AccessToken> {
-    const { isBackground, emit } = renewal;
+    const { emit } = renewal;
     const { options, shared } = this.#context;
     const prepared = await this.#prepare();
     const stored = shared.isShared ? await this.#readToken(prepared, emit) : undefined;
-    if (isNewer(stored, renewal) && renewal.isFresh(stored)) return stored;
+    const newer = isNewer(stored, renewal) ? stored : undefined;
+    if (newer !== undefined && renewal.isFresh(newer)) return newer;
+    const isLive = () => newer !== undefined && options.clock.now() < newer.expiresAt;
     this.#backoff.check(prepared.fingerprint);
+    // A live stored token can be served at once if the endpoint limits or fails.
+    const isBackground = renewal.isBackground || isLive();
     // A background renewal makes one attempt, so that nothing keeps running after the program has
     // ended.
     const deadline = deadlineIn(isBackground ? 0 : options.retryDeadlineMs, options.clock);
@@ -120,11 +122,12 @@ class MachineTokenSource implements TokenSource {
       wasInBounds: false,
     };
     try {
-      return await this.#request(run, renewal);
+      return await this.#request(run, { ...renewal, isBackground });
     } catch (error) {
-      const isForNow = isRateLimitedError(error) || isTransportError(error);
-      if (isForNow && isNewer(stored, renewal) && options.clock.now() < stored.expiresAt)
-        return stored;
+      if (newer === undefined || !isForNow(error)) throw error;
+      if (isLive()) return newer;
+      // It expired during the attempt, so the caller gets the retries.
+      if (isBackground && !renewal.isBackground) return this.renew(renewal);
       throw error;
     }
   }

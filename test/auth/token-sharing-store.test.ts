@@ -315,13 +315,35 @@ describe("processes with one store", () => {
     expect(fetch.calls).toHaveLength(3);
   });
 
-  test("that start while the tenant is limited use the stored token as long as it lives", async () => {
-    const answers = [tokenAnswer("old"), new Response("", { status: 429 })];
-    const { clock, start } = fleet(0, () => answers.shift() ?? tokenAnswer("new"));
+  test.each([
+    { name: "is limited", answer: () => new Response("", { status: 429 }) },
+    { name: "answers 503", answer: () => new Response("", { status: 503 }) },
+    { name: "is not reached", answer: () => new TypeError("fetch failed") },
+  ])(
+    "that start while the endpoint $name use the stored token as long as it lives, without a wait",
+    async ({ answer }) => {
+      const { clock, fetch, start } = fleet(0, (_call, index) => {
+        const given = index === 0 ? tokenAnswer("old") : answer();
+        if (given instanceof Error) throw given;
+        return given;
+      });
+      await start().auth.getAccessToken();
+      clock.advance(hourMs - 1_000);
+      const waits = clock.skipSleeps();
+      expect((await start().auth.getAccessToken()).value).toBe("old");
+      expect(waits).toEqual([]);
+      expect(fetch.calls).toHaveLength(2);
+    },
+  );
+
+  test("that find a stored token which expires during a failing attempt get the retries", async () => {
+    const { clock, start } = fleet(0, (_call, index) => {
+      if (index === 1) clock.advance(2_000);
+      return index === 1 ? new Response("", { status: 503 }) : tokenAnswer(`token-${index}`);
+    });
     await start().auth.getAccessToken();
     clock.advance(hourMs - 1_000);
-    const late = start({ retryDeadlineMs: 0 });
-    expect((await late.auth.getAccessToken()).value).toBe("old");
+    expect((await start().auth.getAccessToken()).value).toBe("token-2");
   });
 
   const refusal = () =>
