@@ -104,12 +104,12 @@ class MachineTokenSource implements TokenSource {
     const { options, shared } = this.#context;
     const prepared = await this.#prepare();
     const stored = shared.isShared ? await this.#readToken(prepared, emit) : undefined;
-    const newer = isNewer(stored, renewal) ? stored : undefined;
-    if (newer !== undefined && renewal.isFresh(newer)) return newer;
-    const isLive = () => newer !== undefined && options.clock.now() < newer.expiresAt;
+    if (isNewer(stored, renewal) && renewal.isFresh(stored)) return stored;
+    const live = () =>
+      isNewer(stored, renewal) && options.clock.now() < stored.expiresAt ? stored : undefined;
     this.#backoff.check(prepared.fingerprint);
     // A live stored token can be served at once if the endpoint limits or fails.
-    const isBackground = renewal.isBackground || isLive();
+    const isBackground = renewal.isBackground || live() !== undefined;
     // A background renewal makes one attempt, so that nothing keeps running after the program has
     // ended.
     const deadline = deadlineIn(isBackground ? 0 : options.retryDeadlineMs, options.clock);
@@ -124,10 +124,10 @@ class MachineTokenSource implements TokenSource {
     try {
       return await this.#request(run, { ...renewal, isBackground });
     } catch (error) {
-      if (newer === undefined || !isForNow(error)) throw error;
-      if (isLive()) return newer;
-      // It expired during the attempt, so the caller gets the retries.
-      if (isBackground && !renewal.isBackground) return this.renew(renewal);
+      const token = isForNow(error) ? live() : undefined;
+      if (token !== undefined) return token;
+      // The stored token expired during the attempt, so the caller gets the retries.
+      if (isForNow(error) && isBackground !== renewal.isBackground) return this.renew(renewal);
       throw error;
     }
   }
@@ -319,7 +319,7 @@ class MachineTokenSource implements TokenSource {
 
 /** Whether a stored token is another one than this process holds or the API refused. */
 function isNewer(stored: AccessToken | undefined, renewal: Renewal): stored is AccessToken {
-  return stored !== undefined && !renewal.known.includes(stored.value);
+  return stored !== undefined && !renewal.known().includes(stored.value);
 }
 
 /** @throws TypeError if it is not a token */

@@ -2,6 +2,7 @@
 // caller.
 import { describe, expect, test } from "vitest";
 import {
+  type AccessToken,
   type Auth,
   createAuth,
   createConnector,
@@ -70,6 +71,31 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])(
       auth.invalidate(await auth.getAccessToken());
       await settle();
       expect((await auth.getAccessToken()).value).toBe("token-2");
+    });
+
+    test("nor by a call that was waiting for the lock when the API refused it", async () => {
+      const clock = steppedClock();
+      const inner = memoryStore({ clock });
+      let locks = 0;
+      let release = () => {};
+      const released = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      const lock: typeof inner.lock = async (...args) => {
+        if (++locks === 2) await released;
+        return inner.lock(...args);
+      };
+      const store = { ...inner, lock };
+      let second: Promise<AccessToken> | undefined;
+      const fetch = scriptedFetch((_call, index) => {
+        second ??= auth.getAccessToken();
+        return tokenAnswer(`token-${index + 1}`);
+      });
+      const options = { credential, fetch, store, clock, shareInFlight: false };
+      const { auth } = recordedAuth(options);
+      auth.invalidate(await auth.getAccessToken());
+      release();
+      expect((await second)?.value).toBe("token-2");
     });
 
     test("nor is it after its successor, which the store did not take, was refused too", async () => {

@@ -48,10 +48,10 @@ export interface Renewal extends RequestEvents {
   /** Whether the held token is still served meanwhile, so that no caller waits. */
   readonly isBackground: boolean;
   /**
-   * The value of the held token, and those of tokens that the API refused, which the store may
-   * still hold. A stored token with one of these values is not newer.
+   * The value of the token that was held at the start, and those of tokens that the API has refused
+   * by now, which the store may still hold. A stored token with one of these values is not newer.
    */
-  readonly known: readonly (string | undefined)[];
+  readonly known: () => readonly (string | undefined)[];
   /** Whether a token that another process stored needs no renewal yet. */
   readonly isFresh: (token: AccessToken) => boolean;
   /** Lets the renewal run to its end, even when no caller waits any more. */
@@ -256,16 +256,18 @@ export class TokenLifecycle implements Auth {
   ): SharedTask<AccessToken> {
     const run = async (signal: AbortSignal | undefined, keep: () => void) => {
       const renew = async (emit: Emit) => {
-        const once = () =>
-          this.#source.renew({
+        const once = () => {
+          const held = this.#held?.token.value;
+          return this.#source.renew({
             requestId: events.requestId,
             emit,
             signal,
             isBackground,
-            known: [this.#held?.token.value, ...this.#refused],
+            known: () => [held, ...this.#refused],
             isFresh: (stored) => this.#clock.now() < this.#renewAt(stored),
             keep,
           });
+        };
         const token = this.hold(await once());
         // A process may be suspended for longer than a token lives, between its answer and the end
         // of its storing.

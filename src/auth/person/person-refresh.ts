@@ -200,7 +200,7 @@ class PersonTokenSource implements TokenSource {
       replaced,
     } = stored.grant;
     this.#remember(replaced, "replaced");
-    if (!known.includes(token.value) && isFresh(token)) return token;
+    if (!known().includes(token.value) && isFresh(token)) return token;
     if (storedRefreshToken !== refreshToken) return undefined;
     if (sentAt !== undefined && !(await this.#isUnanswered(stored, sentAt, renewal)))
       return undefined;
