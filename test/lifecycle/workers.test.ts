@@ -1,7 +1,12 @@
 // In worker runtimes promises die with their request: waitUntil gets renewals, and no caller awaits
 // another's promise.
 import { describe, expect, test, vi } from "vitest";
-import { createConnector, type MachineCredential, servicePlugin } from "../../src/index.js";
+import {
+  type AccessToken,
+  createConnector,
+  type MachineCredential,
+  servicePlugin,
+} from "../../src/index.js";
 import { recordedAuth, scriptedAuth } from "../support/auth.js";
 import { steppedClock } from "../support/clock.js";
 import { credentialOf, deployment } from "../support/deployment.js";
@@ -243,5 +248,21 @@ test("with shareInFlight: false another caller's key import is not awaited", asy
   const next = auth.getAccessToken();
   expect((await next).value).toBe("token-1");
   expect(await isSettled(killed)).toBe(false);
+  importKey.mockRestore();
+});
+
+test("a key import that the runtime stopped is replaced by a caller that waits for it", async () => {
+  const credential = servicePlugin({ clientId: "plugin", privateKey: pkcs8(rsaKey()) });
+  const importKey = vi
+    .spyOn(crypto.subtle, "importKey")
+    .mockImplementationOnce(() => new Promise(() => {}));
+  const clock = steppedClock();
+  const [killed, next] = ["acme", "globex"].map((tenantId) =>
+    scriptedAuth(credential, () => tokenAnswer(), { clock, tenantId }).auth.getAccessToken(),
+  );
+  await settle();
+  const token = await clock.through(next as Promise<AccessToken>);
+  expect(token.value).toBe("token-1");
+  expect(await isSettled(killed as Promise<AccessToken>)).toBe(false);
   importKey.mockRestore();
 });

@@ -11,6 +11,7 @@ import { userAgent } from "../../version.js";
 import {
   type GivenSettings,
   type PreparedCredential,
+  type PrepareOptions,
   type Refusal,
   readSettings,
   requireText,
@@ -76,12 +77,12 @@ export async function preparePlugin(
   given: GivenSettings<PluginSettings>,
   target: Target,
   keys: SigningKeyCache,
-  shareInFlight: boolean,
+  options: PrepareOptions,
 ): Promise<PluginClient> {
   const { clientId, privateKey, keyId, audience } = await readSettings(given, target, "A");
   requireText(clientId, "clientId", "A");
   if (audience !== undefined) requireText(audience, "audience", "A");
-  const key = await keys.read(privateKey, keyId, shareInFlight);
+  const key = await keys.read(privateKey, keyId, options);
   const tokenEndpoint = tokenEndpointOfA(target);
   const request = { clientId, tenantId: target.tenantId, tokenEndpoint, audience, key };
   return {

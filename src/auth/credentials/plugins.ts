@@ -130,9 +130,9 @@ const pluginClient = /* @__PURE__ */ lazy(() => import("./client-assertion.js"))
 function pluginPreparation(of: string, settings: Settings<PluginSettings>) {
   const given = givenSettings(of, settings, names);
   let keys: SigningKeyCache | undefined;
-  return async (target: Target, { shareInFlight }: PrepareOptions): Promise<PluginClient> => {
+  return async (target: Target, options: PrepareOptions): Promise<PluginClient> => {
     const { SigningKeyCache, preparePlugin } = await pluginClient();
     keys ??= new SigningKeyCache();
-    return preparePlugin(given, target, keys, shareInFlight);
+    return preparePlugin(given, target, keys, options);
   };
 }

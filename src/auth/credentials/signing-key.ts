@@ -1,9 +1,11 @@
 /** Reads a private key in any of its forms, and signs with it. */
 import type { JWK } from "jose";
 import { calculateJwkThumbprint } from "jose/jwk/thumbprint";
+import { inTime } from "../../clock.js";
 import { ConfigurationError, type ConfigurationErrorCode } from "../../errors.js";
 import { requireOptions } from "../../options.js";
 import { RecentlyUsed } from "../shared/recently-used.js";
+import type { PrepareOptions } from "./credential.js";
 // The import names jose's subpath, since the whole of jose takes twice as long to load. WebCrypto
 // reads the keys, since jose's own reader brings the tables of all other algorithms.
 
@@ -323,6 +325,8 @@ const mostTexts = 1_000;
  */
 type Imports = Map<string | undefined, SigningKey | Promise<SigningKey>>;
 
+const lost = Symbol("lost");
+
 /**
  * Reads a configured key, or calls a configured function, per assertion. The same key is imported
  * only once.
@@ -331,11 +335,11 @@ export class SigningKeyCache {
   readonly #texts = new RecentlyUsed<Imports>(mostTexts);
   readonly #objects = new WeakMap<object, Imports>();
 
-  /** If `shareInFlight` is false, another caller's import is not awaited. */
+  /** Without `shareInFlight` another caller's import is not awaited. */
   async read(
     privateKey: unknown,
     keyId: string | undefined,
-    shareInFlight = true,
+    options?: PrepareOptions,
   ): Promise<SigningKey> {
     const given =
       typeof privateKey === "function"
@@ -343,7 +347,17 @@ export class SigningKeyCache {
         : { privateKey, keyId };
     const imports = this.#importsOf(given.privateKey);
     const found = imports.get(given.keyId);
-    if (found !== undefined && (shareInFlight || !(found instanceof Promise))) return found;
+    if (found !== undefined && !(found instanceof Promise)) return found;
+    if (found !== undefined && options?.shareInFlight) {
+      // A worker runtime may kill an import together with its request. Half of the time limit leaves
+      // time for another import.
+      const shared = inTime(found, options.timeoutMs / 2, options.clock, () => lost);
+      return shared.catch((error: unknown) => {
+        if (error !== lost) throw error;
+        if (imports.get(given.keyId) === found) imports.delete(given.keyId);
+        return this.read(given.privateKey, given.keyId, options);
+      });
+    }
     const importing = importSigningKey(given.privateKey, given.keyId);
     if (found === undefined) imports.set(given.keyId, importing);
     importing.then(
