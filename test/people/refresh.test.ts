@@ -87,6 +87,17 @@ describe("a refresh", () => {
     expect(sentTokens(server)).toEqual(["refresh-token-1", "refresh-token-2"]);
   });
 
+  test("is retried after 429s until the deadline, which rejects with retryAt", async () => {
+    const { auth, server, clock } = await expiredLogin();
+    const waits = clock.skipSleeps();
+    const headers = { "retry-after": "1" };
+    server.before = () => Response.json({}, { status: 429, headers });
+    const error = await rejectionOf(auth.getAccessToken());
+    expect(error).toMatchObject({ code: "rate_limited", retryAt: expect.any(Number) });
+    expect(server.refreshes).toHaveLength(waits.length + 1);
+    expect(waits.length).toBeGreaterThan(50);
+  });
+
   test("near expiry runs in the background while the old token is served", async () => {
     const { auth, server, clock } = await loggedIn();
     clock.advance(hourMs - 60_000);

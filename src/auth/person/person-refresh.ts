@@ -155,7 +155,7 @@ class PersonTokenSource implements TokenSource {
     const prepared = await prepare();
     const learn = () => state.adopt(shared, emit);
     const deadline = deadlineIn(isBackground ? 0 : options.retryDeadlineMs, options.clock);
-    for (let turn = 0; turn < mostTurns; turn++) {
+    for (let turn = 0; turn < mostTurns; ) {
       this.grant.requireAlive();
       const { refreshToken } = this.grant.held;
       if (refreshToken === undefined || prepared.refreshRequest === undefined)
@@ -169,6 +169,8 @@ class PersonTokenSource implements TokenSource {
         const timeoutMs = 2 * options.timeoutMs + this.#lossWindowMs;
         const token = await options.store.lock(lock, redeem, { timeoutMs });
         if (token !== undefined) return token;
+        // The deadline bounds the turns that end at the rate limit.
+        if (state.gate.isOpen) turn++;
       } finally {
         leave();
       }
