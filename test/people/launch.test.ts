@@ -1,5 +1,5 @@
 // Variant A's launch: its code is exchanged once, and its token cannot be renewed.
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import {
   memoryStore,
   redeemLaunch,
@@ -195,6 +195,18 @@ test("a launch code that did not reach the service, because the connection was r
   expect((await redeem()).variant).toBe("A");
   expect(await rejectionOf(redeem())).toMatchObject({ code: "launch_refused" });
   expect(fetch.calls).toHaveLength(2);
+});
+
+test("a launch code that was not sent, because the signer failed, can be sent again", async () => {
+  const { fetch, options } = launch();
+  const sign = vi.fn(async () => new Uint8Array(256));
+  sign.mockRejectedValueOnce(new Error("throttled"));
+  const privateKey = { keyId: "kms", sign };
+  const credential = userInterfacePlugin({ clientId: "planner", privateKey });
+  const redeem = () => redeemLaunch({ ...options, credential, code: "the-code", codeVerifier });
+  expect(await rejectionOf(redeem())).toMatchObject({ code: "key_invalid" });
+  expect((await redeem()).variant).toBe("A");
+  expect(fetch.calls).toHaveLength(1);
 });
 
 describe("a launch code is sent once, and the error says what to do, after", () => {

@@ -108,7 +108,7 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
   "a code may be sent again after its answer was lost": inSource(
     "a code is sent once",
     exchange,
-    "if (error instanceof TransportError) await unmark();",
+    "if (error instanceof TransportError || error instanceof ConfigurationError) await unmark();",
     "await unmark();",
   ),
   "the note before a refresh is skipped": inSource(

@@ -3,7 +3,13 @@
  * happens.
  */
 import { deadlineIn } from "../../clock.js";
-import { isStoreError, locate, TokenRequestError, TransportError } from "../../errors.js";
+import {
+  ConfigurationError,
+  isStoreError,
+  locate,
+  TokenRequestError,
+  TransportError,
+} from "../../errors.js";
 import { type Emit, emitter, storeFailed } from "../auth.js";
 import { type CodeGrant, clientErrors, fingerprintOf } from "../credentials/credential.js";
 import { SharedTask } from "../lifecycle/shared-task.js";
@@ -78,7 +84,7 @@ async function exchangeOnce(
       emit({ type: "token_requested", clientId: prepared.clientId, attempt: 1 });
       tokens = await sendCode(context, grant).catch(async (error: unknown) => {
         // The code did not reach the service.
-        if (error instanceof TransportError) await unmark();
+        if (error instanceof TransportError || error instanceof ConfigurationError) await unmark();
         throw error;
       });
     } finally {
