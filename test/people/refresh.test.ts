@@ -513,6 +513,28 @@ describe("the end of a login", () => {
     expect(await resumeAuth(options)).toBeUndefined();
   });
 
+  test("by forget also wins against the first write of a login that could not be stored", async () => {
+    const inner = memoryStore();
+    const [writing, written] = [latch(), latch()];
+    let isDown = true;
+    const set: TokenStore["set"] = async (...args) => {
+      if (!args[0].startsWith('["grant"')) return inner.set(...args);
+      if (isDown) throw new Error("down");
+      writing.release();
+      await written.promise;
+      return inner.set(...args);
+    };
+    const { auth, server, options } = await expiredLogin({ store: { ...inner, set } });
+    isDown = false;
+    const renewing = rejectionOf(auth.getAccessToken());
+    await writing.promise;
+    await auth.forget();
+    written.release();
+    expect(await renewing).toMatchObject({ code: "login_expired" });
+    expect(server.refreshes).toEqual([]);
+    expect(await resumeAuth(options)).toBeUndefined();
+  });
+
   test("in another process ends it here at the token's expiry", async () => {
     const { auth, clock, options } = await loggedIn();
     await (await resumeAuth(options))?.forget();

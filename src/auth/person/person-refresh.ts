@@ -290,6 +290,7 @@ class PersonTokenSource implements TokenSource {
     keep();
     const version = await this.#note(stored);
     if (version === undefined) return undefined;
+    this.grant.requireAlive();
     const sending = { stored, version, mark, prepared, round, emit };
     const tokens = await this.#send(send, sending).catch((fault) => this.#fail(fault, sending));
     return tokens === undefined ? this.#putBack(sending) : this.#save(tokens, sending);

@@ -209,12 +209,20 @@ export class StoredGrantHandle {
    * faster.
    */
   async write(grant: PersonGrant, over: string | null): Promise<string | undefined> {
-    try {
-      return await writeGrant(this.#context.store, this.#context.key, grant, over);
-    } catch (error) {
-      if (isStoreError(error) && error.code === "store_conflict") return undefined;
-      throw error;
-    }
+    const { store, key } = this.#context;
+    const version = await unlessConflict(writeGrant(store, key, grant, over));
+    // The grant was forgotten during the write, so nothing else deletes what was written.
+    if (version !== undefined && this.#over !== undefined) await this.#delete(version);
+    this.requireAlive();
+    return version;
+  }
+
+  /** Deletes this version. Returns whether the store still held it. */
+  async #delete(version: string): Promise<boolean> {
+    const { store, key } = this.#context;
+    // `store.delete` compares no version. An entry that has expired is missing too.
+    const deleting = store.set(key, "", { ifVersion: version, expiresAt: 1 });
+    return (await unlessConflict(deleting)) !== undefined;
   }
 
   /** Ends the grant, here and in the store. Returns the error that all later callers get. */
@@ -277,6 +285,14 @@ export class StoredGrantHandle {
     this.#held = { ...this.#held, refreshToken: undefined };
     return error;
   }
+}
+
+/** Resolves with `undefined` if another process wrote first. */
+function unlessConflict<T>(write: Promise<T>): Promise<T | undefined> {
+  return write.catch((error) => {
+    if (isStoreError(error) && error.code === "store_conflict") return undefined;
+    throw error;
+  });
 }
 
 const subject = { A: "The launch", B: "The login" } as const;
