@@ -217,6 +217,9 @@ function definePromises(promise: (title: string, check: Check) => void): void {
   promise(
     "an entry that has expired already can be written, and is missing",
     async (one, two, key, clock) => {
+      const { version: ifVersion } = await one.set(key, "old");
+      await one.set(key, "", { ifVersion, expiresAt: 1 });
+      await mustBeMissing(two, key, "with an expiresAt in 1970");
       await one.set(key, "old");
       await one.set(key, "value", { expiresAt: clock.now() - 60_000 });
       await mustBeMissing(two, key, "with an expiresAt in the past");

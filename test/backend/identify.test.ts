@@ -25,9 +25,11 @@ function watched() {
   const held = new Set<string>();
   const wrapStore: RigOptions["wrapStore"] = (inner) => ({
     ...inner,
-    set: (key, ...rest) => {
-      held.add(key);
-      return inner.set(key, ...rest);
+    set: (key, value, options) => {
+      // An empty grant that has expired deletes one version of the entry.
+      if (value === "") held.delete(key);
+      else held.add(key);
+      return inner.set(key, value, options);
     },
     delete: (key) => {
       held.delete(key);

@@ -495,6 +495,20 @@ describe("the end of a login", () => {
     expect(server.refreshes).toHaveLength(1);
   });
 
+  test("by forget also wins against another process that is about to send the refresh token", async () => {
+    const { auth, store, options } = await expiredLogin();
+    const { get } = store;
+    const key = grantKeyOf(options);
+    store.get = async (name) => {
+      const found = await get(name);
+      store.get = get;
+      await store.set(key, found?.value ?? "", { ifVersion: found?.version ?? null });
+      return found;
+    };
+    await auth.forget();
+    expect(await resumeAuth(options)).toBeUndefined();
+  });
+
   test("by forget also wins against a refresh that is releasing its lock", async () => {
     const inner = memoryStore();
     let releasing: () => Promise<void> = async () => {};

@@ -114,6 +114,33 @@ describe("a login under the name of an earlier login", () => {
     expect(await tokenOf(await resumeAuth(options))).toBe("access-of-bob");
   });
 
+  test.each(["forgotten", "refused"])(
+    "is kept when it is completed while the earlier one is %s",
+    async (how) => {
+      const { clock, store, inner, options, logIn } = machine();
+      const refusing = async () => Response.json({ error: "invalid_grant" }, { status: 400 });
+      await logIn("alice");
+      const alice = await resumeAuth({ ...options, fetch: refusing });
+      clock.advance(hourMs);
+      let isLater = false;
+      const logInFirst = async (key: string) => {
+        if (isLater || !key.startsWith('["grant"')) return;
+        isLater = true;
+        await logIn("bob");
+      };
+      store.delete = async (key) => logInFirst(key).then(() => inner.delete(key));
+      const { set } = inner;
+      store.set = async (key, value, given) => {
+        if (value === "") await logInFirst(key);
+        return set(key, value, given);
+      };
+      if (how === "forgotten") await alice?.forget();
+      else expect(await rejectionOf(tokenOf(alice))).toHaveProperty("code");
+      expect(isLater).toBe(true);
+      expect(await tokenOf(await resumeAuth(options))).toBe("access-of-bob");
+    },
+  );
+
   test("replaces a corrupt entry, which can also be forgotten", async () => {
     const { clock, inner, down, options, logIn } = machine();
     down.add("set");

@@ -221,8 +221,8 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
     "sessions last",
     refresh,
     "if (isStoreError(cause) || this.grant.over !== undefined) throw cause;",
-    'if (!isStoreError(cause)) throw await this.grant.end(personRequiredError("B", "refused", ' +
-      '"no"));\n      if (this.grant.over !== undefined) throw cause;',
+    'if (!isStoreError(cause)) await this.grant.end(personRequiredError("B", "refused", "no"), ' +
+      "version);\n    this.grant.requireAlive();",
   ),
   "a store that fails ends a session": inSource(
     "sessions last",

@@ -381,16 +381,14 @@ class PersonTokenSource implements TokenSource {
 
   /** A refusal of the refresh token ends the login unless another process has renewed the login. */
   async #refusal(cause: TokenRequestError, version: string) {
-    const current = await this.grant.version();
-    if (current !== undefined && current !== version) {
-      const message =
-        "Another process renewed this login at the same time without the lock. Try again.";
-      return new StoreError("store_conflict", message);
-    }
     const problem = `The refresh token was refused (status ${cause.status}), so the login is over.`;
     // Section 7.3 shows no error of Variant B, so any other refusal ends the login as invalid_grant
     // does.
-    return this.grant.end(personRequiredError("B", "refused", problem, cause));
+    const error = personRequiredError("B", "refused", problem, cause);
+    if (await this.grant.end(error, version)) return error;
+    const message =
+      "Another process renewed this login at the same time without the lock. Try again.";
+    return new StoreError("store_conflict", message);
   }
 }
 

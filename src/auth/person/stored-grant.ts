@@ -225,10 +225,11 @@ export class StoredGrantHandle {
     return (await unlessConflict(deleting)) !== undefined;
   }
 
-  /** Ends the grant, here and in the store. Returns the error that all later callers get. */
-  async end(error: PersonRequiredError): Promise<PersonRequiredError> {
-    await this.#context.store.delete(this.#context.key);
-    return this.#end(error);
+  /** Ends the grant, here and in the store. Returns `false` if another process was faster. */
+  async end(error: PersonRequiredError, version: string): Promise<boolean> {
+    const isOver = (await this.#delete(version)) || (await this.#find()) === undefined;
+    if (isOver) this.#end(error);
+    return isOver;
   }
 
   /**
@@ -238,8 +239,14 @@ export class StoredGrantHandle {
     this.#over = this.expired("was ended (forget)");
     this.#unsaved = undefined;
     const { store, key } = this.#context;
-    const found = await findGrant(store, key);
-    if (found?.grant === undefined || found.grant.id === this.#held.id) await store.delete(key);
+    // Another process may renew the grant between the two calls.
+    for (let turn = 0; turn < 10; turn++) {
+      const found = await findGrant(store, key);
+      if (found === undefined) return;
+      if (found.grant === undefined) break;
+      if (found.grant.id !== this.#held.id || (await this.#delete(found.version))) return;
+    }
+    await store.delete(key);
   }
 
   /** The error for a grant that is over. Making it ends nothing. */
