@@ -37,6 +37,9 @@ export interface FileStoreOptions extends ClockOptions {
   readonly plaintext?: boolean | undefined;
 }
 
+/** The file of an entry, or a lock, in its folder. */
+type Swept = { readonly folder: string; readonly name: string };
+
 const names: NamesOf<FileStoreOptions> = { key: true, plaintext: true, clock: true };
 
 /**
@@ -64,7 +67,8 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
   const clock = resolveClock(options);
   const [writes, locks] = [mutex(clock), mutex(clock)];
   let checked: string | undefined;
-  let toSweep: { readonly folder: string; readonly name: string }[] = [];
+  let toSweep: Swept[] = [];
+  let sweepingAll: Promise<void> | undefined;
 
   /** Returns the path of the folder after its checks. It is made if it is missing and wanted. */
   const findFolder = async (isWanted: boolean): Promise<string> => {
@@ -96,12 +100,11 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
       const place = { root: await findFolder(isWanted), name, encryption };
       return await task(place).catch(async (error) => {
         if (!isFull(error)) throw error;
-        // Expired entries make room.
-        toSweep = [];
-        do {
-          await sweep(place.root);
-          await pause(0);
-        } while (toSweep.length > 0);
+        // Expired entries make room. All writes that find the disk full wait for the same sweep.
+        sweepingAll ??= sweepAll(place.root).finally(() => {
+          sweepingAll = undefined;
+        });
+        await sweepingAll;
         return task(place);
       });
     } catch (error) {
@@ -119,21 +122,26 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
   const queued = <T>({ name }: Place, change: () => Promise<T>): Promise<T> =>
     writes(name.slice(0, 1), Number.POSITIVE_INFINITY, change);
 
+  const listAll = (root: string): Swept[] => {
+    const below = (folder: string) =>
+      (quietly(() => readdirSync(join(root, folder))) ?? []).map((name) => ({ folder, name }));
+    const all = ["entries", "locks"].flatMap(below);
+    // Processes that end after few writes must not all look at the same ones.
+    const start = Math.floor(Math.random() * all.length);
+    return [...all.slice(start), ...all.slice(0, start)];
+  };
+
   /** What cannot be removed now will be another time. */
-  const sweep = async (root: string): Promise<void> => {
-    if (toSweep.length === 0) {
-      const below = (folder: string) =>
-        (quietly(() => readdirSync(join(root, folder))) ?? []).map((name) => ({ folder, name }));
-      const all = ["entries", "locks"].flatMap(below);
-      // Processes that end after few writes must not all look at the same ones.
-      const start = Math.floor(Math.random() * all.length);
-      toSweep = [...all.slice(start), ...all.slice(0, start)];
-    }
-    for (const { folder, name } of toSweep.splice(-sweptAtOnce))
+  const sweep = async (root: string, list: Swept[]): Promise<void> => {
+    for (const { folder, name } of list.splice(-sweptAtOnce))
       try {
         if (folder === "locks") sweepLock(join(root, folder, name));
         else await remove({ root, name, encryption }, isOver, 0);
       } catch {}
+  };
+
+  const sweepAll = async (root: string): Promise<void> => {
+    for (const all = listAll(root); all.length > 0; await pause(0)) await sweep(root, all);
   };
 
   return {
@@ -163,7 +171,8 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
               );
           });
         });
-        await sweep(place.root);
+        if (toSweep.length === 0) toSweep = listAll(place.root);
+        await sweep(place.root, toSweep);
         return written;
       });
     },

@@ -584,6 +584,20 @@ describe("a fault of the file system:", () => {
     expect(await store.get("long 2")).toMatchObject({ value: "value" });
   });
 
+  test("ten writes that find the disk full all fail after one sweep", async () => {
+    const store = fileStore(path, { plaintext: true });
+    await store.set("key", "value");
+    let sweeps = 0;
+    beforeCalls(({ name, at }) => {
+      if (name === "mkdirSync") throw failure("ENOSPC");
+      if (name === "rmdirSync" && at === join(path, "locks", "spare")) sweeps++;
+    });
+    const writes = Array.from({ length: 10 }, (_, index) => store.set(`key ${index}`, "value"));
+    for (const error of await Promise.all(writes.map(rejectionOf)))
+      expect(error).toMatchObject(unavailable(/ENOSPC/));
+    expect(sweeps).toBe(1);
+  });
+
   test("a write whose folder cannot be made durable is not acknowledged", async () => {
     const store = fileStore(path, { key });
     await store.set("key", "value");
