@@ -71,13 +71,20 @@ export async function writeSafely(path: string, contents: object): Promise<void>
 /** The folder was removed meanwhile, may not be read, or cannot be synced on this system. */
 const unsynced = ["ENOENT", "EACCES", "EINVAL", "EISDIR", "ENOTSUP", "EOPNOTSUPP", "EPERM"];
 
-/** Makes the names in a folder survive a power failure, if the system can do that. */
+/**
+ * Makes the names in a folder survive a power failure, if the system can do that.
+ *
+ * @throws StoreError `store_unavailable` on a full disk, so that the change is not repeated
+ */
 export async function syncFolder(folder: string): Promise<void> {
   try {
     const descriptor = openSync(folder, "r");
     await syncDescriptor(descriptor).finally(() => closeSync(descriptor));
   } catch (error) {
-    if (!hasCode(error, unsynced)) throw error;
+    if (hasCode(error, unsynced)) return;
+    if (!isFull(error)) throw error;
+    const problem = `A change in ${folder} is done, but may not survive a power failure`;
+    throw unavailable(`${problem} (${systemCode(error)}). Make room on the disk.`, error);
   }
 }
 

@@ -598,14 +598,21 @@ describe("a fault of the file system:", () => {
     expect(sweeps).toBe(1);
   });
 
-  test("a write whose folder cannot be made durable is not acknowledged", async () => {
-    const store = fileStore(path, { key });
-    await store.set("key", "value");
-    beforeCalls(({ name, at }) => {
-      if (name === "openSync" && at === join(path, "entries")) throw failure("EIO");
-    });
-    expect(await rejectionOf(store.set("key", "new"))).toMatchObject(unavailable(/EIO/));
-  });
+  test.each(["EIO", "ENOSPC", "EDQUOT"])(
+    "a write whose folder cannot be made durable (%s) is done once and not acknowledged",
+    async (code) => {
+      const store = fileStore(path, { key });
+      const { version: ifVersion } = await store.set("key", "value");
+      const end = beforeCalls(({ name, at }) => {
+        if (name === "openSync" && at === join(path, "entries")) throw failure(code);
+      });
+      expect(await rejectionOf(store.set("key", "new", { ifVersion }))).toMatchObject(
+        unavailable(new RegExp(code)),
+      );
+      end();
+      expect((await store.get("key"))?.value).toBe("new");
+    },
+  );
 });
 
 test("of two hundred writes at once at most 64 are under way", async () => {
