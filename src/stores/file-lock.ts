@@ -15,9 +15,9 @@ import {
   rmdirSync,
   rmSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
-import { utimes } from "node:fs/promises";
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import { performance } from "node:perf_hooks";
@@ -142,13 +142,16 @@ function hold(lock: string, holder: string): HeldLock {
   const lease = new AbortController();
   const timer = setInterval(() => {
     const now = new Date();
-    utimes(held, now, now).catch((error) => {
+    try {
+      // A promise would wait for a thread, which hashes and writes of the program may all occupy.
+      utimesSync(held, now, now);
+    } catch (error) {
       if (systemCode(error) !== "ENOENT") return;
       clearInterval(timer);
       lease.abort(
         locked("Another process took the lock over, because this one gave no sign of life."),
       );
-    });
+    }
   }, beatEveryMs);
   timer.unref();
   const release = (): void => {
