@@ -39,16 +39,6 @@ export const beatEveryMs = 1_000;
  * A holder counts as gone if another process watched it for this time, five beats, and saw none.
  */
 export const goneAfterMs = 5_000;
-/**
- * The most time between two looks that counts as watched: the watcher may have been suspended
- * itself.
- */
-const longestLookMs = 250;
-/**
- * A waiting process looks every few milliseconds, so no process watches a holder that was last
- * looked at before that.
- */
-const forgottenAfterMs = 60_000;
 
 let machine: string | undefined;
 
@@ -109,9 +99,15 @@ export type Watch = (holder: string, beat: number) => boolean;
 
 /**
  * Counts how long no beat was seen. This is for holders on other machines or with reused process
- * ids.
+ * ids. At most `longestLookMs` between two looks count as watched, since the watcher may have been
+ * suspended itself. A waiting process looks every few milliseconds, so no process watches a holder
+ * that was last looked at `forgottenAfterMs` ago.
  */
-export function watchHolders(clock: () => number = () => performance.now()): Watch {
+export function watchHolders(
+  clock: () => number = () => performance.now(),
+  longestLookMs = 250,
+  forgottenAfterMs = 60_000,
+): Watch {
   const watched = new Map<string, { beat: number; lookedAt: number; silentMs: number }>();
   return (holder, beat) => {
     const at = clock();
@@ -294,12 +290,18 @@ function freeUnlessHeld(lock: string, isGone: Watch): string | undefined {
 /** After this time without a beat no waiting process need have watched a holder. */
 const staleMs = 600_000;
 
+/** Sweeps are rare, so two looks within a day suffice if five seconds are between them. */
+const isStillSilent: Watch = watchHolders(undefined, goneAfterMs, 86_400_000);
+
 /**
- * Frees a lock if its holder has certainly ended, or gave no sign of life for ten minutes. Also
- * removes an empty one that was never finished.
+ * Frees a lock if its holder has certainly ended, or gave no sign of life for ten minutes and none
+ * since an earlier sweep of this process. That one is needed because a step of the wall clock also
+ * makes beats look old, or far ahead. Also removes an empty lock that was never finished.
  */
 export function sweepLock(lock: string): void {
-  // A beat far ahead is from before the clock was set back.
-  freeUnlessHeld(lock, (_, beat) => Math.abs(Date.now() - beat) > staleMs);
+  freeUnlessHeld(
+    lock,
+    (holder, beat) => Math.abs(Date.now() - beat) > staleMs && isStillSilent(holder, beat),
+  );
   quietly(() => rmdirSync(lock));
 }

@@ -148,18 +148,43 @@ describe("a lock", () => {
     expect(readdirSync(folder)).toEqual(["lock"]);
   });
 
-  test("of another machine is swept after ten minutes without a sign of life", () => {
-    heldBy(elsewhere);
-    for (const { age, left } of [
-      { age: 500, left: ["lock"] },
-      { age: 700, left: [] },
-    ]) {
-      const then = Date.now() / 1_000 - age;
-      utimesSync(join(lock, elsewhere), then, then);
-      sweepLock(lock);
-      expect(readdirSync(folder)).toEqual(left);
-    }
-  });
+  const setAge = (seconds: number) => {
+    const then = Date.now() / 1_000 - seconds;
+    utimesSync(join(lock, elsewhere), then, then);
+  };
+  /** Sweeps twice, the second time five seconds later. Returns what is left after each sweep. */
+  const sweepTwice = (between = () => {}) => {
+    const now = vi.spyOn(performance, "now").mockReturnValue(performance.now());
+    onTestFinished(() => now.mockRestore());
+    sweepLock(lock);
+    const left = readdirSync(folder);
+    now.mockReturnValue(performance.now() + goneAfterMs);
+    between();
+    sweepLock(lock);
+    return [left, readdirSync(folder)];
+  };
+
+  test.each([
+    { age: 500, left: [["lock"], ["lock"]] },
+    { age: 700, left: [["lock"], []] },
+  ])(
+    "of another machine is swept after ten minutes without a sign of life: $age seconds",
+    ({ age, left }) => {
+      heldBy(elsewhere);
+      setAge(age);
+      expect(sweepTwice()).toEqual(left);
+    },
+  );
+
+  test.each([800, -800])(
+    "whose holder beats is kept after a step of the clock by %d seconds",
+    (seconds) => {
+      heldBy(elsewhere);
+      setAge(seconds);
+      const beatAgain = () => setAge(seconds - goneAfterMs / 1_000);
+      expect(sweepTwice(beatAgain)).toEqual([["lock"], ["lock"]]);
+    },
+  );
 
   test("that a suspended holder lost is not released by it while the new holder has it", async () => {
     const first = await take();
