@@ -455,16 +455,19 @@ describe("the rate limit gate", () => {
     await expect(waiting).resolves.toBeTypeOf("function");
   });
 
-  test("with shareInFlight: false does not await another caller's request, and gives up a killed one", async () => {
-    const { clock, one, answer, enter } = gate(false);
-    one.refused(answer());
-    const killed = enter();
-    await clock.pass(3_000);
-    expect(await isSettled(killed)).toBe(true);
-    const next = enter();
-    await clock.pass(12_000);
-    expect(await isSettled(next)).toBe(false);
-    await clock.pass(5_000);
-    expect(await isSettled(next)).toBe(true);
-  });
+  test.each([true, false])(
+    "with shareInFlight: %s gives up another caller's request that was killed",
+    async (share) => {
+      const { clock, one, answer, enter } = gate(share);
+      one.refused(answer());
+      const killed = enter();
+      await clock.pass(3_000);
+      expect(await isSettled(killed)).toBe(true);
+      const next = enter();
+      await clock.pass(12_000);
+      expect(await isSettled(next)).toBe(false);
+      await clock.pass(5_000);
+      expect(await isSettled(next)).toBe(true);
+    },
+  );
 });

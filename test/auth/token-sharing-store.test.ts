@@ -341,6 +341,29 @@ describe("processes with one store", () => {
     expect(fetch.calls).toHaveLength(3);
   });
 
+  test("all stop after a 429 although an older request of another process is answered after it", async () => {
+    const limited = (seconds: number) =>
+      new Response("", { status: 429, headers: { "retry-after": String(seconds) } });
+    let answer = (_response: Response) => {};
+    const older = new Promise<Response>((resolve) => {
+      answer = resolve;
+    });
+    const answers = [limited(2), older, limited(60)];
+    const { clock, fetch, start } = fleet(0, () => answers.shift() ?? tokenAnswer());
+    const of = (clientId: string) =>
+      start({ retryDeadlineMs: 0, credential: account({ clientId }) }).auth;
+    const [one, other] = [of("one"), of("other")];
+    await rejectionOf(one.getAccessToken());
+    clock.advance(3_000);
+    const token = other.getAccessToken();
+    await settle();
+    await rejectionOf(one.getAccessToken());
+    answer(tokenAnswer());
+    await token;
+    await rejectionOf(of("third").getAccessToken());
+    expect(fetch.calls).toHaveLength(3);
+  });
+
   test.each([
     { name: "is limited", answer: () => new Response("", { status: 429 }) },
     { name: "answers 503", answer: () => new Response("", { status: 503 }) },

@@ -42,6 +42,25 @@ describe("a refresh", () => {
     );
   });
 
+  test("is sent again after a 429, although what other processes met cannot be read after it", async () => {
+    const inner = memoryStore();
+    let isDown = false;
+    const get = async (key: string) => {
+      const fails = isDown && key.startsWith('["endpoint"');
+      if (fails) isDown = false;
+      return fails ? Promise.reject(new Error("down")) : inner.get(key);
+    };
+    const { auth, server, clock } = await expiredLogin({ store: { ...inner, get } });
+    clock.skipSleeps();
+    server.before = () => {
+      server.before = undefined;
+      isDown = true;
+      return new Response("", { status: 429 });
+    };
+    expect((await auth.getAccessToken()).value).toBe("access-token-2");
+    expect([isDown, server.refreshes.length]).toEqual([false, 2]);
+  });
+
   test("is not sent again because the client of the store repeats the write of the login later", async () => {
     const inner = memoryStore();
     const writes: Parameters<TokenStore["set"]>[] = [];

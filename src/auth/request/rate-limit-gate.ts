@@ -6,15 +6,15 @@ import type { ResolvedAuthOptions } from "../../client-options.js";
 import { countdown, deadlineIn, type ResolvedClock, zero } from "../../clock.js";
 import { RateLimitedError, type Variant } from "../../errors.js";
 import { cutNote, parseRetryAfterMs, retryWaitMs, sleep } from "../../http/backoff.js";
-import { type Answer, untilAborted } from "../../http/exchange.js";
+import type { Answer } from "../../http/exchange.js";
 import type { Target } from "../../variants/target.js";
-import type { Emit } from "../auth.js";
+import { type Emit, storeFailed } from "../auth.js";
 import type { SharedKey, SharedState } from "../shared/shared-state.js";
 import { ServerClock } from "./server-clock.js";
 
 /**
- * The time between two checks of another caller's probe if its promise must not be awaited: less
- * than any wait after a 429.
+ * The time between two checks of another caller's probe, whose end does not come if it was killed:
+ * less than any wait after a 429.
  */
 const probeCheckMs = 1_000;
 /**
@@ -134,8 +134,8 @@ export class RateLimitGate {
         continue;
       }
       if (this.#probe === undefined || this.#probe.leftMs() <= 0) return this.#startProbe();
-      if (shareInFlight) await untilAborted(this.#probe.ended, signal);
-      else await sleep(probeCheckMs, signal, clock);
+      const checked = sleep(probeCheckMs, signal, clock);
+      await (shareInFlight ? Promise.race([this.#probe.ended, checked]) : checked);
       if (this.#refusals > 0 && deadline() < 0) throw this.error();
     }
   }
@@ -265,13 +265,17 @@ export class TokenEndpointState {
     } else {
       gate.passed(answer);
     }
-    return shared.isShared ? this.#share(shared, emit) : undefined;
+    // The answer must be read, whatever the store does.
+    return shared.isShared
+      ? this.#share(shared, emit).catch((error: unknown) => emit(storeFailed(error)))
+      : undefined;
   }
 
   async #share(shared: SharedState, emit: Emit): Promise<void> {
-    // Another process may have stored a longer wait meanwhile.
-    if (!this.gate.isOpen) await this.adopt(shared, emit);
     const { appliedMs } = this.serverClock;
+    // Another process may have stored a longer wait meanwhile.
+    if (this.#shared !== undefined || appliedMs !== 0 || !this.gate.isOpen)
+      await this.adopt(shared, emit);
     // Rounded, because the offset differs a little with each answer.
     const offset = appliedMs === 0 ? {} : { offsetMs: Math.round(appliedMs / 1_000) * 1_000 };
     const record: EndpointRecord = { ...this.gate.record, ...offset };
