@@ -141,6 +141,15 @@ describe("a login under the name of an earlier login", () => {
     },
   );
 
+  test("is forgotten in a store that is full, which still deletes", async () => {
+    const { store, options, logIn } = machine();
+    await logIn("alice");
+    const alice = await resumeAuth(options);
+    store.set = async () => Promise.reject(new Error("out of memory"));
+    await alice?.forget();
+    expect(await resumeAuth(options)).toBeUndefined();
+  });
+
   test("replaces a corrupt entry, which can also be forgotten", async () => {
     const { clock, inner, down, options, logIn } = machine();
     down.add("set");

@@ -128,7 +128,7 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
     "a refresh token is sent once",
     refresh,
     "await this.grant.saveOrHold({ ...stored.grant, isOutcomeUnknown: true }, version, emit);",
-    "await putBack();",
+    "await this.#putBack(sending);",
   ),
   "the note of another process is not read": inSource(
     "a refresh token is sent once",

@@ -210,7 +210,10 @@ export class StoredGrantHandle {
    */
   async write(grant: PersonGrant, over: string | null): Promise<string | undefined> {
     const { store, key } = this.#context;
-    const version = await unlessConflict(writeGrant(store, key, grant, over));
+    const version = await writeGrant(store, key, grant, over).catch((error: unknown) => {
+      if (!isConflict(error)) throw error;
+      return undefined;
+    });
     // The grant was forgotten during the write, so nothing else deletes what was written.
     if (version !== undefined && this.#over !== undefined) await this.#delete(version);
     this.requireAlive();
@@ -220,9 +223,15 @@ export class StoredGrantHandle {
   /** Deletes this version. Returns whether the store still held it. */
   async #delete(version: string): Promise<boolean> {
     const { store, key } = this.#context;
-    // `store.delete` compares no version. An entry that has expired is missing too.
-    const deleting = store.set(key, "", { ifVersion: version, expiresAt: 1 });
-    return (await unlessConflict(deleting)) !== undefined;
+    try {
+      // `store.delete` compares no version. An entry that has expired is missing too.
+      await store.set(key, "", { ifVersion: version, expiresAt: 1 });
+    } catch (error) {
+      if (isConflict(error)) return false;
+      // A store that is full still deletes.
+      await store.delete(key);
+    }
+    return true;
   }
 
   /** Ends the grant, here and in the store. Returns `false` if another process was faster. */
@@ -294,12 +303,9 @@ export class StoredGrantHandle {
   }
 }
 
-/** Resolves with `undefined` if another process wrote first. */
-function unlessConflict<T>(write: Promise<T>): Promise<T | undefined> {
-  return write.catch((error) => {
-    if (isStoreError(error) && error.code === "store_conflict") return undefined;
-    throw error;
-  });
+/** Whether another process wrote first. */
+function isConflict(error: unknown): boolean {
+  return isStoreError(error) && error.code === "store_conflict";
 }
 
 const subject = { A: "The launch", B: "The login" } as const;
