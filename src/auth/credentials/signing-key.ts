@@ -349,8 +349,8 @@ export class SigningKeyCache {
     const found = imports.get(given.keyId);
     if (found !== undefined && !(found instanceof Promise)) return found;
     if (found !== undefined && options?.shareInFlight) {
-      // A worker runtime may kill an import together with its request. Half of the time limit leaves
-      // time for another import.
+      // A worker runtime may kill an import together with its request. Half of the time limit
+      // leaves time for another import.
       const shared = inTime(found, options.timeoutMs / 2, options.clock, () => lost);
       return shared.catch((error: unknown) => {
         if (error !== lost) throw error;
