@@ -202,8 +202,8 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
   "a refused token is taken from the store again": inSource(
     "a refused token is not sent again",
     "auth/machine-tokens.ts",
-    "return stored !== undefined && !renewal.known.includes(stored.value);",
-    "return stored !== undefined && renewal.known[0] !== stored.value;",
+    "return stored !== undefined && !renewal.known().includes(stored.value);",
+    "return stored !== undefined && renewal.known()[0] !== stored.value;",
   ),
   "a customer that moved is not detected again": inSource(
     "healing",
