@@ -2,14 +2,10 @@
 // is tested.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type ChildProcess, spawn } from "node:child_process";
-import { createHash } from "node:crypto";
-import { mkdir, rename, writeFile } from "node:fs/promises";
-import { basename, join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
 import { expect } from "vitest";
 import type { Stream } from "../../src/cli/output.js";
 import { run } from "../../src/cli/run.js";
+import { bundledProgram } from "../support/program.js";
 
 export interface Ended {
   readonly code: number | null;
@@ -85,6 +81,8 @@ export async function refused(
   return ended;
 }
 
+let program: string | undefined;
+
 /** Starts the command line as a process of its own, with no environment but the given one. */
 export async function startProcess(
   args: readonly string[],
@@ -92,8 +90,8 @@ export async function startProcess(
   stdout: "pipe" | number = "pipe",
   stdin: "ignore" | "pipe" = "ignore",
 ): Promise<Running & { readonly child: ChildProcess }> {
-  building ??= bundle();
-  const child = spawn(process.execPath, [await building, ...args], {
+  program ??= bundledProgram(new URL("../../src/cli/main.ts", import.meta.url));
+  const child = spawn(process.execPath, [program, ...args], {
     env: { PATH: real.PATH, HOME: real.HOME, ...env },
     stdio: [stdin, stdout, "pipe"],
   });
@@ -104,32 +102,6 @@ export async function startProcess(
     child.on("close", (code) => resolve({ code, ...output.text }));
   });
   return { child, ended, seen: output.seen(ended), interrupt: () => child.kill("SIGINT") };
-}
-
-let building: Promise<string> | undefined;
-
-/**
- * Builds the command line in a folder that finds its packages and is named by a hash of its
- * content.
- */
-async function bundle(): Promise<string> {
-  const root = fileURLToPath(new URL("../..", import.meta.url));
-  const { outputFiles } = await build({
-    entryPoints: [join(root, "src/cli/main.ts")],
-    ...{ bundle: true, splitting: true, format: "esm", platform: "node", packages: "external" },
-    ...{ outdir: "out", write: false },
-  });
-  const hash = createHash("sha256");
-  for (const { path, contents } of outputFiles) hash.update(basename(path)).update(contents);
-  const folder = join(root, "node_modules/.cache/bivariant-cli", hash.digest("hex").slice(0, 16));
-  await mkdir(folder, { recursive: true });
-  for (const { path, contents } of outputFiles) {
-    const file = join(folder, basename(path));
-    // Another test process may be writing or running the same file.
-    await writeFile(`${file}.${process.pid}`, contents);
-    await rename(`${file}.${process.pid}`, file);
-  }
-  return join(folder, "main.js");
 }
 
 class Recorder {
