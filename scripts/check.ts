@@ -52,13 +52,15 @@ async function run(name: string, isAlone: boolean): Promise<Result> {
   const child = spawn("npm", ["run", "--silent", name], { stdio: ["ignore", stdio, stdio] });
   const ended = new Promise<string | number | null>((resolve) => {
     child.once("error", ({ message }) => resolve(`npm did not start: ${message}`));
-    child.once("close", (status, signal) => resolve(signal ?? status));
+    child.once("close", (status, signal) =>
+      resolve(signal === null ? status : `${name} was ended by ${signal}`),
+    );
   });
   const outputs = [child.stdout, child.stderr].flatMap((stream) => (stream ? [text(stream)] : []));
   const [end, ...output] = await Promise.all([ended, ...outputs]);
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   const line = `${end === 0 ? "ok    " : "FAILED"} ${name} (${seconds} s)`;
-  const reason = typeof end === "string" ? `${name} was ended: ${end}\n` : "";
+  const reason = typeof end === "string" ? `${end}\n` : "";
   console.log(`${isAlone ? "" : `\n== ${name}\n`}${output.join("")}${reason}${line}`);
   return { ok: end === 0, line };
 }
