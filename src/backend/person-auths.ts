@@ -15,8 +15,8 @@ import { RecentlyUsed } from "../auth/shared/recently-used.js";
 import { personRequired } from "../client/call-error.js";
 import {
   ConfigurationError,
+  codeOf,
   isBivariantError,
-  isConfigurationError,
   isStoreError,
   LoginRequiredError,
   locate,
@@ -43,8 +43,8 @@ export interface SessionSubject {
   readonly operator?: Operator | undefined;
   readonly roles?: readonly { readonly name: string; readonly group?: string }[] | undefined;
   /**
-   * That of the `PersonRecord` when the login was completed, or the launch was opened. Absent or
-   * null if there was none.
+   * The `generation` of the person's record when the login was completed, or when the session of
+   * the launch was opened. Absent or null if there was no record.
    */
   readonly generation?: string | null | undefined;
 }
@@ -164,11 +164,10 @@ export class PersonAuths {
   async of(subject: SessionSubject): Promise<PersonAuth> {
     const options = await this.#optionsFor(subject);
     const message = "The deployment of this session is not configured here.";
-    const unconfigured = new SessionError("session_unknown", message);
-    if (options === undefined) throw unconfigured;
+    if (options === undefined) throw new SessionError("session_unknown", message);
     const auth = await this.#resumed(options).catch((error: unknown) => {
-      const isGone = isConfigurationError(error) && error.code === "credential_missing";
-      throw isGone ? unconfigured : error;
+      const isGone = codeOf(error) === "credential_missing";
+      throw isGone ? new SessionError("session_unknown", message) : error;
     });
     if (auth !== undefined) return auth;
     if (subject.variant === "A")

@@ -166,7 +166,7 @@ export class Sessions {
     return { token, session: await this.find(token) };
   }
 
-  /** That of the person's record now. */
+  /** The `generation` of the person's record now. */
   async generationOf(subject: SessionSubject): Promise<string | undefined> {
     const person = await personOf(subject);
     return person && (await this.#persons.read(person))?.value.generation;
