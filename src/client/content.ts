@@ -167,7 +167,7 @@ function formText(body: unknown, encodings: Encodings): string {
   return fields.join("&");
 }
 
-/** A list is repeated. What has no JSON, such as a date that is none, is left to be refused. */
+/** A list is repeated. What has no JSON, such as an invalid date, is left, and refused later. */
 function valuesOf(value: unknown): unknown[] {
   const values = [plain(value) ?? value].flat();
   return values.map((one) => plain(one) ?? one).filter((one) => (one ?? null) !== null);

@@ -120,8 +120,8 @@ function usualBody(body: unknown, contentType: string): string | undefined {
 }
 
 /**
- * Whether JSON.stringify would write what the value holds: not `null` for NaN or for a date that is
- * none, `{}` for a Map, or an object of numbered bytes. It throws for a circle, as JSON.stringify.
+ * Whether JSON.stringify would write what the value holds: not `null` for NaN or an invalid date,
+ * `{}` for a Map, or an object of numbered bytes. It throws for a circle, as JSON.stringify does.
  */
 export function isJson(value: unknown): boolean {
   if (typeof value === "number") return isText(value);

@@ -114,7 +114,7 @@ const notJson: readonly { name: string; value: () => unknown; isPart?: boolean }
   { name: "a generator", value: () => (async function* () {})() },
   { name: "NaN", value: () => Number.NaN },
   { name: "Infinity", value: () => Number.POSITIVE_INFINITY },
-  { name: "a date that is none", value: () => new Date(Number.NaN) },
+  { name: "an invalid date", value: () => new Date(Number.NaN) },
 ];
 
 test.each(notJson)(

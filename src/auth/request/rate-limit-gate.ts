@@ -41,7 +41,7 @@ interface GateRecord {
   readonly refusals: number;
 }
 
-interface Entry {
+interface WaitAtGate {
   /** A countdown. */
   readonly deadline: () => number;
   readonly signal: AbortSignal | undefined;
@@ -122,7 +122,7 @@ export class RateLimitGate {
    *
    * @throws RateLimitedError at once when the gate opens after the deadline; the signal's reason
    */
-  async enter({ deadline, signal, learn }: Entry): Promise<() => void> {
+  async enter({ deadline, signal, learn }: WaitAtGate): Promise<() => void> {
     const { clock, shareInFlight } = this.#options;
     // The loop checks again after a wait, since another 429 may have come meanwhile.
     for (let hasWaited = false; ; hasWaited = true) {
