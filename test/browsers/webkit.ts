@@ -34,9 +34,7 @@ export async function startWebKit({ driver, browser, xvfb }: WebKitPrograms): Pr
   const display = spawn(
     xvfb,
     ["-displayfd", "3", "-screen", "0", "1280x1024x24", "-nolisten", "tcp"],
-    {
-      stdio: ["ignore", "ignore", "ignore", "pipe"],
-    },
+    { stdio: ["ignore", "ignore", "ignore", "pipe"] },
   );
   const [number] = await once(display.stdio[3] as Readable, "data");
   const environment = {

@@ -128,9 +128,7 @@ describe.concurrent("the process", () => {
 
     expect(
       await withInput("token --variant A --a-private-key-file -", privateKeyPem),
-    ).toMatchObject({
-      code: 0,
-    });
+    ).toMatchObject({ code: 0 });
 
     const twice = await withInput("contract --target - --baseline -", '{ "results": [] }');
     expect(twice).toMatchObject({ code: 2, stdout: "" });

@@ -154,10 +154,7 @@ describe("a success", () => {
     const row = { success: [], failure: [404] };
     expect(
       await answered(row, { status: 202, type: "application/json", body: "[1]" }),
-    ).toMatchObject({
-      ok: true,
-      data: [1],
-    });
+    ).toMatchObject({ ok: true, data: [1] });
     expect(await answered(row, { type: "text/html", body: page })).toMatchObject({
       ok: true,
       data: page,
@@ -165,10 +162,7 @@ describe("a success", () => {
     expect(await answered(row, { status: 204 })).toMatchObject({ ok: true, data: undefined });
     expect(
       await answered(row, { status: 404, type: "application/json", body: "[1]" }),
-    ).toMatchObject({
-      ok: false,
-      error: { code: "api_refused", body: [1] },
-    });
+    ).toMatchObject({ ok: false, error: { code: "api_refused", body: [1] } });
     const { data } = await answered(row, { type: "image/png", body: "x" });
     expect(await blobOf(data)).toEqual({ type: "image/png", text: "x" });
   });
@@ -518,9 +512,7 @@ describe("maxResponseBytes", () => {
     async (maxResponseBytes) => {
       const refused = { code: "option_invalid", option: "maxResponseBytes" };
       const make = () =>
-        ownCall({ own: {} }, base, {
-          maxResponseBytes: maxResponseBytes as never,
-        });
+        ownCall({ own: {} }, base, { maxResponseBytes: maxResponseBytes as never });
       expect(make).toThrow(expect.objectContaining(refused));
       const call = ownCall({ own: {} }, base);
       expect(await rejectionOf(call("own", { maxResponseBytes }))).toMatchObject(refused);
@@ -863,10 +855,7 @@ test("what is read whole has the time limit to its last byte", async () => {
   try {
     const fetch = async () =>
       new Response(new ReadableStream(), { headers: { "content-type": "image/png" } });
-    const call = ownCall({ own: answers("image/png") }, base, {
-      fetch,
-      timeoutMs: 1_000,
-    });
+    const call = ownCall({ own: answers("image/png") }, base, { fetch, timeoutMs: 1_000 });
     const failed = rejectionOf(call("own"));
     await vi.advanceTimersByTimeAsync(1_000);
     expect(await failed).toMatchObject({ code: "timed_out" });

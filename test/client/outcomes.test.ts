@@ -213,9 +213,7 @@ describe("the causes of a 403, the likeliest first", () => {
     const { call, auth } = scriptedService(
       "A",
       (_, at) => (at === 0 ? json([], 200) : text("", 403)),
-      {
-        api,
-      },
+      { api },
     );
     Object.assign(auth, { [callSupport]: own });
     await call(id, { params: device });

@@ -96,9 +96,7 @@ describe("bodyInMessage", () => {
     scriptedService(
       "A",
       (request) => new Response(typeof body === "function" ? body(request) : body, { status }),
-      {
-        bodyInMessage: true,
-      },
+      { bodyInMessage: true },
     );
   const messageOf = async ({ call }: ScriptedService, init: object = {}) => {
     const { error } = (await call("listDevices", init)) as { error: Error };

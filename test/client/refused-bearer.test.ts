@@ -189,13 +189,7 @@ describe.each(["A", "B"] as const)("the option unauthorizedStatuses, Variant %s"
     sent: number,
     last?: number,
     only?: number[],
-  ) => ({
-    name,
-    script,
-    sent,
-    last,
-    only,
-  });
+  ) => ({ name, script, sent, last, only });
   test.each([
     row("a 403 for a token that was accepted before renews it", [ok, status(403)], 3),
     row("a 403 for a token that was never accepted does not", [status(403)], 2),

@@ -90,9 +90,7 @@ async function runTests(
   const bodies: (readonly [title: string, body: (() => Promise<void>) | undefined])[] = [];
   const test = Object.assign(
     (title: string, body: () => Promise<void>) => bodies.push([title, body]),
-    {
-      skip: (title: string) => bodies.push([title, undefined]),
-    },
+    { skip: (title: string) => bodies.push([title, undefined]) },
   );
   await describeContract({ describe: (_, define) => define(), test }, target, options);
   for (const [title, body] of bodies) {

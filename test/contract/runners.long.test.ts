@@ -97,10 +97,7 @@ test("the file of the page tests an emulated deployment, which it starts and sto
   const { stdout } = await promisify(execFile)(
     process.execPath,
     ["--test", "--test-reporter=tap", file],
-    {
-      cwd: root,
-      env,
-    },
+    { cwd: root, env },
   );
   const numberOf = (name: string) =>
     Number(new RegExp(`^# ${name} (\\d+)$`, "m").exec(stdout)?.[1]);

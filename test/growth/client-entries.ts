@@ -266,9 +266,7 @@ function* streamedAnswers(): Generator<Entry> {
             const service = serviceFrom(
               "B",
               () => new Response(body(), { headers: { "content-type": type } }),
-              {
-                api: { operations: { A: { own }, B: { own } } },
-              },
+              { api: { operations: { A: { own }, B: { own } } } },
             );
             return refusedOrDone(async () => {
               const { data } = (await service.call("own" as never)) as {

@@ -277,11 +277,7 @@ function* adminEntries(): Generator<Entry> {
           const filled = { ...Object.fromEntries(browser.fields(id)), [field]: value };
           const body = String(new URLSearchParams(filled));
           return () =>
-            world.send(action, {
-              method: "POST",
-              headers: { "content-type": form, origin },
-              body,
-            });
+            world.send(action, { method: "POST", headers: { "content-type": form, origin }, body });
         },
       };
 }

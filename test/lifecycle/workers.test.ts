@@ -31,13 +31,7 @@ function auths(
     onTokenRequest: (one) => pending.push(one),
   });
   const { credential, fetch } = service;
-  const { auth, events } = recordedAuth({
-    credential,
-    fetch,
-    clock,
-    waitUntil,
-    shareInFlight,
-  });
+  const { auth, events } = recordedAuth({ credential, fetch, clock, waitUntil, shareInFlight });
   const answer = async (response?: () => Response) => {
     await settle();
     for (const one of pending.splice(0)) one.answer(response?.() ?? service.token(one.tenantId));

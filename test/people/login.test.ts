@@ -291,13 +291,7 @@ describe("a refused client", () => {
     status: number,
     id: string,
     says: RegExp,
-  ) => ({
-    name,
-    body,
-    status,
-    id,
-    says,
-  });
+  ) => ({ name, body, status, id, says });
   test.each([
     row("with a secret", invalid, 401, mismatch, /Leave clientSecret out/),
     row("without a secret", invalid, 400, missing, /Pass its clientSecret/),

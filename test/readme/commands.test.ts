@@ -10,10 +10,7 @@ describe("the commands of the pages", () => {
     .map(({ page, code }) => ({ page, code }));
   const commands = texts.flatMap(({ page, code }) =>
     [...code.replaceAll("\\\n", " ").matchAll(/npx bivariant ([^#|\n]*)/g)].map(
-      ([, line = ""]) => ({
-        page,
-        line,
-      }),
+      ([, line = ""]) => ({ page, line }),
     ),
   );
   const help = async (words: readonly string[]) => (await cli([...words, "--help"])).stdout;

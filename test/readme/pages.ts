@@ -37,11 +37,7 @@ export interface Block {
 
 export const blocks: readonly Block[] = pages.flatMap((page) =>
   [...read(page).matchAll(/^ *```(\w*)[^\n]*\n([\s\S]*?)^ *```$/gm)].map(
-    ([, language = "", code = ""]) => ({
-      page,
-      language,
-      code,
-    }),
+    ([, language = "", code = ""]) => ({ page, language, code }),
   ),
 );
 

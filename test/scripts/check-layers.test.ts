@@ -138,9 +138,7 @@ const BROKEN: readonly Row[] = [
     "generated/operations.ts",
     "../src/variants/variant-a.js",
     "generated may not import variants",
-    {
-      kind: "type",
-    },
+    { kind: "type" },
   ),
   row("src/auth/sign.ts", "crypto", "auth may not import node:crypto", { to: "node:crypto" }),
   row("src/stores/redis.ts", "node:fs", "stores may not import node:fs"),

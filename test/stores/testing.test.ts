@@ -146,10 +146,7 @@ inSet(
 inSet(
   "makes the version from the value",
   /Each write must have a new one/,
-  async (writing, value) => ({
-    ...(await writing),
-    version: value,
-  }),
+  async (writing, value) => ({ ...(await writing), version: value }),
 );
 inOptions("ignores ifVersion", /resolved\. It must reject/, ({ ifVersion: _, ...rest }) => rest);
 inOptions(

@@ -189,9 +189,7 @@ export const routes: readonly Row[] = [
     "L3: a plugin token on a route that takes none": call(SETTINGS),
   }),
   ...group(
-    also(breaks("route.opt-in", tokenRefusal(404)), {
-      options: { pluginTokenRefusedStatus: 404 },
-    }),
+    also(breaks("route.opt-in", tokenRefusal(404)), { options: { pluginTokenRefusedStatus: 404 } }),
     {
       "L3: a plugin token on a route that takes none, with the option for its status":
         call(SETTINGS),

@@ -102,9 +102,7 @@ function shared(
       "C1: a code again at once [OC codereuse]": again(codes, 0),
       "C1: a code again after 30 s [OC codereuse-30seconds]": again(codes, 30),
     }),
-    ...group(breaks("lifetime"), {
-      "C8: a code 120.001 s old": aged(codes, 120.001),
-    }),
+    ...group(breaks("lifetime"), { "C8: a code 120.001 s old": aged(codes, 120.001) }),
     ...group(breaks("verifier"), {
       "C4: a wrong verifier [F2 incorrect-pkce-code-verifier-rejected]": verified(codes, wrong),
       "C13: the right verifier of 42 characters [7636 4.1]": verified(codes, same, "v".repeat(42)),
@@ -248,9 +246,7 @@ const redirected =
   (world) =>
     world.exchangeLogin(
       world.loginCode(authorized === undefined ? {} : { redirect_uri: authorized }),
-      {
-        redirect_uri,
-      },
+      { redirect_uri },
     );
 const LOOPBACK = "http://127.0.0.1/callback";
 /** Returns tokens of a code that was then exchanged a second time. */

@@ -73,10 +73,7 @@ describe("the table", () => {
   });
 
   test("has a row, or the contract kit a case, for every id of a test that an emulator can fail", () => {
-    const cases = {
-      A2: "assertion.audience.base-url",
-      A3: "assertion.audience.array",
-    };
+    const cases = { A2: "assertion.audience.base-url", A3: "assertion.audience.array" };
     expect(contractCases.map(({ id }) => id)).toEqual(expect.arrayContaining(Object.values(cases)));
     // C11, a verifier without a challenge, cannot happen: no code is handed out without one.
     const ranges = { A: [1, 33], C: [1, 10], R: [1, 7], L: [1, 11], P: [5, 6] } as const;

@@ -162,9 +162,7 @@ export const fieldsA: readonly Row[] = [
   }),
   ...tokenRequests(
     refusing(invalidGrant, "plugin.enabled", { shapedBy: ["token-request.opacity"] }),
-    {
-      "A32: a disabled plugin": { clientId: "off" },
-    },
+    { "A32: a disabled plugin": { clientId: "off" } },
   ),
   ...tokenRequests(refusing(invalidGrant, "plugin.grant"), {
     "A31: a user-interface plugin by client_credentials": { clientId: "planner" },
@@ -264,9 +262,7 @@ export const bodiesB: readonly Row[] = [
   ...group(
     accepting(
       unstored({ ...(accountToken.body as object), token_type: "Bearer", expires_in: 3600 }),
-      {
-        options: { tokenResponseExtras: { token_type: "Bearer", expires_in: 3600 } },
-      },
+      { options: { tokenResponseExtras: { token_type: "Bearer", expires_in: 3600 } } },
     ),
     { "a request whose answer has the fields of the option tokenResponseExtras": account({}) },
   ),

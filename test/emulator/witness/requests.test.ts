@@ -82,9 +82,7 @@ async function readsBack(
   };
   await fc.assert(
     fc.asyncProperty((values[kind] as fc.Arbitrary<unknown>).filter(isWritten), property),
-    {
-      numRuns: 60,
-    },
+    { numRuns: 60 },
   );
 }
 

@@ -98,9 +98,7 @@ async function deploy(compatibilityDate: string = runtime.compatibilityDate) {
     const headers = { "offset-ms": String(minutes * minuteMs) };
     const response = await miniflare.dispatchFetch(
       `https://worker.example${path}?tenant=${tenant}`,
-      {
-        headers,
-      },
+      { headers },
     );
     return response.text();
   };
