@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { demoDeployments } from "../../src/cli/commands/demo.js";
 import { leaksOf } from "./cli-deployment.js";
-import { cli, startCli } from "./command-line.js";
+import { cli } from "./command-line.js";
 
 const found = { tokenLifetimeSeconds: 3600, devices: 3, error: null, asExpected: true };
 
@@ -11,24 +11,16 @@ describe("demo", () => {
     const result = await cli(["demo", "--json"]);
     expect(result).toMatchObject({ code: 0, stderr: "" });
     const rows = JSON.parse(result.stdout);
-    const refused = { code: "variant_not_served", exitCode: 4 };
+    const error = { code: "variant_not_served", exitCode: 4 };
     expect(rows).toMatchObject([
       { served: ["A"], asked: ["A"], variant: "A", isLifetimeAssumed: false, ...found },
       { served: ["B"], asked: ["A", "B"], variant: "B", isLifetimeAssumed: true, ...found },
       { served: ["A", "B"], asked: ["A"], variant: "A", isLifetimeAssumed: false, ...found },
-      {
-        served: [],
-        asked: ["A", "B"],
-        variant: null,
-        devices: null,
-        error: refused,
-        asExpected: true,
-      },
+      { served: [], asked: ["A", "B"], variant: null, devices: null, error, asExpected: true },
     ]);
     expect(rows[0].data[0]).toEqual({ id: expect.any(String), name: expect.any(String) });
-    expect(rows.map(({ evidence }: { evidence: unknown[] }) => evidence.length)).toEqual([
-      1, 3, 1, 2,
-    ]);
+    const evidence = rows.map(({ evidence }: { evidence: unknown[] }) => evidence.length);
+    expect(evidence).toEqual([1, 3, 1, 2]);
     expect(leaksOf(result)).toEqual([]);
   });
 
@@ -42,20 +34,7 @@ describe("demo", () => {
     expect(result.stdout.match(/NOT as expected\n/g)).toHaveLength(1);
     expect(result.stdout.match(/token +valid for 3600 s/g)).toHaveLength(3);
     expect(result.stdout.match(/devices +3\n/g)).toHaveLength(3);
-    expect(result.stdout).toContain("verdict   Variant B");
-    expect(result.stdout).toContain("error     variant_not_served: ");
+    expect(result.stdout).toMatch(/verdict {3}Variant B[\s\S]*error {5}variant_not_served: /);
     expect(leaksOf(result)).toEqual([]);
-  });
-
-  it("exits 130 when it is interrupted", async () => {
-    const running = startCli(["demo", "--json"]);
-    running.interrupt();
-    const { code, stdout } = await running.ended;
-    expect(code).toBe(130);
-    expect(JSON.parse(stdout).error).toEqual({
-      code: "interrupted",
-      message: "Interrupted.",
-      exitCode: 130,
-    });
   });
 });
