@@ -17,56 +17,53 @@ const fault = (code?: string) => {
   throw Object.assign(new TypeError("fetch failed"), code === undefined ? {} : { cause: { code } });
 };
 
-describe.each([{ variant: "A" as const }, { variant: "B" as const }])(
-  "Variant $variant",
-  ({ variant }) => {
-    const failing = (script: FetchScript, options: Partial<CreateAuthOptions> = {}) =>
-      scriptedAuth(variant, script, options);
+describe.each(["A", "B"] as const)("Variant %s", (variant) => {
+  const failing = (script: FetchScript, options: Partial<CreateAuthOptions> = {}) =>
+    scriptedAuth(variant, script, options);
 
-    test("the Retry-After of a 503 is waited for, up to a tenth longer, so that a fleet does not retry at once", async () => {
-      const { clock, auth } = failing((_call, index) =>
-        index === 0
-          ? new Response("", { status: 503, headers: { "retry-after": "9" } })
-          : tokenAnswer(),
-      );
-      clock.jitterAt(0.5);
-      const waits = clock.skipSleeps();
-      await auth.getAccessToken();
-      expect(waits).toEqual([9_450]);
-    });
+  test("the Retry-After of a 503 is waited for, up to a tenth longer, so that a fleet does not retry at once", async () => {
+    const { clock, auth } = failing((_call, index) =>
+      index === 0
+        ? new Response("", { status: 503, headers: { "retry-after": "9" } })
+        : tokenAnswer(),
+    );
+    clock.jitterAt(0.5);
+    const waits = clock.skipSleeps();
+    await auth.getAccessToken();
+    expect(waits).toEqual([9_450]);
+  });
 
-    test("a fault is not retried beyond the deadline", async () => {
-      const { clock, fetch, auth } = failing(() => fault("ECONNRESET"), { retryDeadlineMs: 1_000 });
-      const waits = clock.skipSleeps();
-      expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
-        code: "network_failed",
-        retryable: true,
-      });
-      expect([fetch.calls.length, waits.length]).toEqual([1, 0]);
+  test("a fault is not retried beyond the deadline", async () => {
+    const { clock, fetch, auth } = failing(() => fault("ECONNRESET"), { retryDeadlineMs: 1_000 });
+    const waits = clock.skipSleeps();
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
+      code: "network_failed",
+      retryable: true,
     });
+    expect([fetch.calls.length, waits.length]).toEqual([1, 0]);
+  });
 
-    test("a refused certificate is not retried", async () => {
-      const { clock, fetch, auth } = failing(() => fault("CERT_HAS_EXPIRED"));
-      const waits = clock.skipSleeps();
-      expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
-        code: "tls_failed",
-        retryable: false,
-      });
-      expect([fetch.calls.length, waits.length]).toEqual([1, 0]);
+  test("a refused certificate is not retried", async () => {
+    const { clock, fetch, auth } = failing(() => fault("CERT_HAS_EXPIRED"));
+    const waits = clock.skipSleeps();
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
+      code: "tls_failed",
+      retryable: false,
     });
+    expect([fetch.calls.length, waits.length]).toEqual([1, 0]);
+  });
 
-    test("a network fault starts no backoff: the next caller sends a request at once", async () => {
-      let isBroken = true;
-      const { fetch, auth } = failing(() => (isBroken ? fault("ECONNRESET") : tokenAnswer()), {
-        retryDeadlineMs: 0,
-      });
-      await rejectionOf(auth.getAccessToken());
-      isBroken = false;
-      expect((await auth.getAccessToken()).value).toBe("token-1");
-      expect(fetch.calls).toHaveLength(2);
+  test("a network fault starts no backoff: the next caller sends a request at once", async () => {
+    let isBroken = true;
+    const { fetch, auth } = failing(() => (isBroken ? fault("ECONNRESET") : tokenAnswer()), {
+      retryDeadlineMs: 0,
     });
-  },
-);
+    await rejectionOf(auth.getAccessToken());
+    isBroken = false;
+    expect((await auth.getAccessToken()).value).toBe("token-1");
+    expect(fetch.calls).toHaveLength(2);
+  });
+});
 
 test("each attempt signs a new assertion with a new jti and the time of its sending", async () => {
   const answers = [

@@ -27,112 +27,107 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-describe.each([{ variant: "A" as const }, { variant: "B" as const }])(
-  "Variant $variant",
-  ({ variant }) => {
-    const limiting = (script: FetchScript, options: Partial<CreateAuthOptions> = {}) =>
-      scriptedAuth(variant, script, options);
+describe.each(["A", "B"] as const)("Variant %s", (variant) => {
+  const limiting = (script: FetchScript, options: Partial<CreateAuthOptions> = {}) =>
+    scriptedAuth(variant, script, options);
 
-    interface Row {
-      readonly name: string;
-      readonly headers: HeadersInit;
-      /** The bounds of the wait, in seconds. Jitter only makes it longer. */
-      readonly least: number;
-      readonly most: number;
+  interface Row {
+    readonly name: string;
+    readonly headers: HeadersInit;
+    /** The bounds of the wait, in seconds. Jitter only makes it longer. */
+    readonly least: number;
+    readonly most: number;
+  }
+  const rows: Row[] = [
+    { name: "in seconds", headers: { "retry-after": "7" }, least: 7, most: 7.7 },
+    {
+      name: "as a date",
+      headers: { "retry-after": httpDate(START + 7_000) },
+      least: 7,
+      most: 7.7,
+    },
+    {
+      name: "as a date by the server's clock, which is an hour ahead",
+      headers: { "retry-after": httpDate(START + 3_607_000), date: httpDate(START + 3_600_000) },
+      least: 7,
+      most: 7.7,
+    },
+    { name: "absent", headers: {}, least: 2, most: 2.5 },
+    ...["", "0", "-5", "1.5", "soon", httpDate(START - 7_000), "Foo, 99 Bar 2026"].map((value) => ({
+      ...{ name: `"${value}"`, headers: { "retry-after": value }, least: 2, most: 2.5 },
+    })),
+  ];
+  describe.each([{ random: 0 }, { random: 0.999_999 }])(
+    "with the jitter at $random",
+    ({ random }) => {
+      test.each(rows)(
+        "Retry-After $name: the client waits $least to $most s and then gets a token",
+        async ({ headers, least, most }) => {
+          const { clock, fetch, auth, events } = limiting((_call, index) =>
+            index === 0 ? limited(headers) : tokenAnswer(),
+          );
+          clock.jitterAt(random);
+          const waits = clock.skipSleeps();
+          expect((await auth.getAccessToken()).value).toBe("token-1");
+          expect(fetch.calls).toHaveLength(2);
+          expect(waits).toHaveLength(1);
+          expect(waits[0]).toBeGreaterThanOrEqual(least * 1000);
+          expect(waits[0]).toBeLessThanOrEqual(most * 1000);
+          expect(events).toContainEqual(expect.objectContaining({ type: "rate_limited" }));
+        },
+      );
+    },
+  );
+
+  test("without Retry-After the waits double from 2 s to 16 s, each at most a quarter longer", async () => {
+    const { clock, auth } = limiting((_call, index) => (index < 4 ? limited() : tokenAnswer()));
+    const waits = clock.skipSleeps();
+    await auth.getAccessToken();
+    for (const [index, step] of [2, 4, 8, 16].entries()) {
+      expect(waits[index]).toBeGreaterThanOrEqual(step * 1000);
+      expect(waits[index]).toBeLessThanOrEqual(step * 1250);
     }
-    const rows: Row[] = [
-      { name: "in seconds", headers: { "retry-after": "7" }, least: 7, most: 7.7 },
-      {
-        name: "as a date",
-        headers: { "retry-after": httpDate(START + 7_000) },
-        least: 7,
-        most: 7.7,
-      },
-      {
-        name: "as a date by the server's clock, which is an hour ahead",
-        headers: { "retry-after": httpDate(START + 3_607_000), date: httpDate(START + 3_600_000) },
-        least: 7,
-        most: 7.7,
-      },
-      { name: "absent", headers: {}, least: 2, most: 2.5 },
-      ...["", "0", "-5", "1.5", "soon", httpDate(START - 7_000), "Foo, 99 Bar 2026"].map(
-        (value) => ({
-          ...{ name: `"${value}"`, headers: { "retry-after": value }, least: 2, most: 2.5 },
-        }),
-      ),
-    ];
-    describe.each([{ random: 0 }, { random: 0.999_999 }])(
-      "with the jitter at $random",
-      ({ random }) => {
-        test.each(rows)(
-          "Retry-After $name: the client waits $least to $most s and then gets a token",
-          async ({ headers, least, most }) => {
-            const { clock, fetch, auth, events } = limiting((_call, index) =>
-              index === 0 ? limited(headers) : tokenAnswer(),
-            );
-            clock.jitterAt(random);
-            const waits = clock.skipSleeps();
-            expect((await auth.getAccessToken()).value).toBe("token-1");
-            expect(fetch.calls).toHaveLength(2);
-            expect(waits).toHaveLength(1);
-            expect(waits[0]).toBeGreaterThanOrEqual(least * 1000);
-            expect(waits[0]).toBeLessThanOrEqual(most * 1000);
-            expect(events).toContainEqual(expect.objectContaining({ type: "rate_limited" }));
-          },
-        );
-      },
-    );
+    expect(waits).toHaveLength(4);
+  });
 
-    test("without Retry-After the waits double from 2 s to 16 s, each at most a quarter longer", async () => {
-      const { clock, auth } = limiting((_call, index) => (index < 4 ? limited() : tokenAnswer()));
-      const waits = clock.skipSleeps();
-      await auth.getAccessToken();
-      for (const [index, step] of [2, 4, 8, 16].entries()) {
-        expect(waits[index]).toBeGreaterThanOrEqual(step * 1000);
-        expect(waits[index]).toBeLessThanOrEqual(step * 1250);
-      }
-      expect(waits).toHaveLength(4);
+  test("a Retry-After beyond the deadline rejects at once with retryAt, without another request", async () => {
+    const { clock, fetch, auth } = limiting(() => limited({ "retry-after": "61" }));
+    const waits = clock.skipSleeps();
+    const before = clock.now();
+    const error = await rejectionOf(auth.getAccessToken());
+    expect(error).toMatchObject({ name: "RateLimitedError", code: "rate_limited", variant });
+    const { retryAt } = error as { retryAt: number };
+    expect(retryAt).toBeGreaterThanOrEqual(before + 61_000);
+    expect((error as Error).message).toContain(new Date(retryAt).toISOString());
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
+      code: "rate_limited",
+      retryAt,
     });
+    expect(fetch.calls).toHaveLength(1);
+    expect(waits).toEqual([]);
+    expect(clock.now()).toBe(before);
+  });
 
-    test("a Retry-After beyond the deadline rejects at once with retryAt, without another request", async () => {
-      const { clock, fetch, auth } = limiting(() => limited({ "retry-after": "61" }));
-      const waits = clock.skipSleeps();
-      const before = clock.now();
-      const error = await rejectionOf(auth.getAccessToken());
-      expect(error).toMatchObject({ name: "RateLimitedError", code: "rate_limited", variant });
-      const { retryAt } = error as { retryAt: number };
-      expect(retryAt).toBeGreaterThanOrEqual(before + 61_000);
-      expect((error as Error).message).toContain(new Date(retryAt).toISOString());
-      expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
-        code: "rate_limited",
-        retryAt,
-      });
-      expect(fetch.calls).toHaveLength(1);
-      expect(waits).toEqual([]);
-      expect(clock.now()).toBe(before);
-    });
+  test("without Retry-After the client retries until the deadline and then rejects", async () => {
+    const { clock, fetch, auth } = limiting(() => limited());
+    clock.skipSleeps();
+    await expect(auth.getAccessToken()).rejects.toMatchObject({ code: "rate_limited" });
+    // The first waits are 2 + 4 + 8 + 16 = 30 s, and 32 s more would exceed 60 s.
+    expect(fetch.calls).toHaveLength(5);
+    expect(clock.now() - START).toBeLessThanOrEqual(60_000);
+  });
 
-    test("without Retry-After the client retries until the deadline and then rejects", async () => {
-      const { clock, fetch, auth } = limiting(() => limited());
-      clock.skipSleeps();
-      await expect(auth.getAccessToken()).rejects.toMatchObject({ code: "rate_limited" });
-      // The first waits are 2 + 4 + 8 + 16 = 30 s, and 32 s more would exceed 60 s.
-      expect(fetch.calls).toHaveLength(5);
-      expect(clock.now() - START).toBeLessThanOrEqual(60_000);
-    });
-
-    test("an abort ends the wait at the gate with the signal's reason", async () => {
-      const controller = new AbortController();
-      const onEvent = ({ type }: ServiceEvent) => {
-        if (type === "rate_limited") setImmediate(() => controller.abort("enough"));
-      };
-      const { auth, fetch } = limiting(() => limited({ "retry-after": "30" }), { onEvent });
-      const waiting = rejectionOf(auth.getAccessToken({ signal: controller.signal }));
-      expect(await waiting).toBe("enough");
-      expect(fetch.calls).toHaveLength(1);
-    });
-  },
-);
+  test("an abort ends the wait at the gate with the signal's reason", async () => {
+    const controller = new AbortController();
+    const onEvent = ({ type }: ServiceEvent) => {
+      if (type === "rate_limited") setImmediate(() => controller.abort("enough"));
+    };
+    const { auth, fetch } = limiting(() => limited({ "retry-after": "30" }), { onEvent });
+    const waiting = rejectionOf(auth.getAccessToken({ signal: controller.signal }));
+    expect(await waiting).toBe("enough");
+    expect(fetch.calls).toHaveLength(1);
+  });
+});
 
 test("an answer to a request that was sent before the 429 came does not open the gate", async () => {
   const fetch = gatedFetch();

@@ -26,76 +26,71 @@ const refusal = () =>
 const refusing = (credential: Variant | MachineCredential, script: FetchScript = refusal) =>
   scriptedAuth(credential, script);
 
-describe.each([{ variant: "A" as const }, { variant: "B" as const }])(
-  "Variant $variant",
-  ({ variant }) => {
-    test("callers get the stored error of a refusal for 1 s, doubling to 60 s, and nothing is sent", async () => {
-      const { clock, events, fetch, auth } = refusing(variant);
-      const steps = [1, 2, 4, 8, 16, 32, 60, 60, 60];
-      for (const [round, seconds] of steps.entries()) {
-        const error = await rejectionOf(auth.getAccessToken());
-        expect(error).toMatchObject({
-          code: "token_refused",
-          retryAt: clock.now() + seconds * 1000,
-        });
-        for (let times = 0; times < 3; times++)
-          expect(await rejectionOf(auth.getAccessToken())).toBe(error);
-        clock.advance(seconds * 1000 - 1);
-        expect(await rejectionOf(auth.getAccessToken())).toBe(error);
-        expect(fetch.calls).toHaveLength(round + 1);
-        clock.advance(1);
-      }
-      expect(events.filter(({ type }) => type === "closed_after_refusal")).toHaveLength(
-        steps.length,
-      );
-      const failed = events.findLast(({ type }) => type === "token_failed");
-      const { message } = (await rejectionOf(auth.getAccessToken())) as Error;
-      expect(failed).toMatchObject({ code: "token_refused", message });
-      expect(message).toContain("Most likely: ");
-    });
-
-    test("an issued token resets the backoff", async () => {
-      let accepts = false;
-      const { clock, auth } = refusing(variant, () => (accepts ? tokenAnswer() : refusal()));
-      await rejectionOf(auth.getAccessToken());
-      clock.advance(1_000);
-      await rejectionOf(auth.getAccessToken());
-      clock.advance(2_000);
-      accepts = true;
-      auth.invalidate(await auth.getAccessToken());
-      accepts = false;
-      expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
-        retryAt: clock.now() + 1_000,
-      });
-    });
-
-    test("an unexpected answer starts the backoff too", async () => {
-      const { clock, fetch, auth } = refusing(variant, () => new Response("<html>"));
+describe.each(["A", "B"] as const)("Variant %s", (variant) => {
+  test("callers get the stored error of a refusal for 1 s, doubling to 60 s, and nothing is sent", async () => {
+    const { clock, events, fetch, auth } = refusing(variant);
+    const steps = [1, 2, 4, 8, 16, 32, 60, 60, 60];
+    for (const [round, seconds] of steps.entries()) {
       const error = await rejectionOf(auth.getAccessToken());
-      expect(error).toMatchObject({ code: "response_not_json" });
-      expect(await rejectionOf(auth.getAccessToken())).toBe(error);
-      expect(fetch.calls).toHaveLength(1);
-      clock.advance(1_000);
-      await rejectionOf(auth.getAccessToken());
-      expect(fetch.calls).toHaveLength(2);
-    });
-
-    test("bad settings are reported each time and start no backoff", async () => {
-      let settings: object = {};
-      const credential =
-        variant === "A"
-          ? servicePlugin(() => settings as { clientId: string; privateKey: string })
-          : serviceAccount(() => settings as { clientId: string; clientSecret: string });
-      const { auth } = refusing(credential, () => tokenAnswer());
-      expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
-        name: "ConfigurationError",
+      expect(error).toMatchObject({
+        code: "token_refused",
+        retryAt: clock.now() + seconds * 1000,
       });
-      const secret = variant === "A" ? { privateKey: pkcs8(rsaKey()) } : { clientSecret: "y" };
-      settings = { clientId: "x", ...secret };
-      expect((await auth.getAccessToken()).value).toBe("token-1");
+      for (let times = 0; times < 3; times++)
+        expect(await rejectionOf(auth.getAccessToken())).toBe(error);
+      clock.advance(seconds * 1000 - 1);
+      expect(await rejectionOf(auth.getAccessToken())).toBe(error);
+      expect(fetch.calls).toHaveLength(round + 1);
+      clock.advance(1);
+    }
+    expect(events.filter(({ type }) => type === "closed_after_refusal")).toHaveLength(steps.length);
+    const failed = events.findLast(({ type }) => type === "token_failed");
+    const { message } = (await rejectionOf(auth.getAccessToken())) as Error;
+    expect(failed).toMatchObject({ code: "token_refused", message });
+    expect(message).toContain("Most likely: ");
+  });
+
+  test("an issued token resets the backoff", async () => {
+    let accepts = false;
+    const { clock, auth } = refusing(variant, () => (accepts ? tokenAnswer() : refusal()));
+    await rejectionOf(auth.getAccessToken());
+    clock.advance(1_000);
+    await rejectionOf(auth.getAccessToken());
+    clock.advance(2_000);
+    accepts = true;
+    auth.invalidate(await auth.getAccessToken());
+    accepts = false;
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
+      retryAt: clock.now() + 1_000,
     });
-  },
-);
+  });
+
+  test("an unexpected answer starts the backoff too", async () => {
+    const { clock, fetch, auth } = refusing(variant, () => new Response("<html>"));
+    const error = await rejectionOf(auth.getAccessToken());
+    expect(error).toMatchObject({ code: "response_not_json" });
+    expect(await rejectionOf(auth.getAccessToken())).toBe(error);
+    expect(fetch.calls).toHaveLength(1);
+    clock.advance(1_000);
+    await rejectionOf(auth.getAccessToken());
+    expect(fetch.calls).toHaveLength(2);
+  });
+
+  test("bad settings are reported each time and start no backoff", async () => {
+    let settings: object = {};
+    const credential =
+      variant === "A"
+        ? servicePlugin(() => settings as { clientId: string; privateKey: string })
+        : serviceAccount(() => settings as { clientId: string; clientSecret: string });
+    const { auth } = refusing(credential, () => tokenAnswer());
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
+      name: "ConfigurationError",
+    });
+    const secret = variant === "A" ? { privateKey: pkcs8(rsaKey()) } : { clientSecret: "y" };
+    settings = { clientId: "x", ...secret };
+    expect((await auth.getAccessToken()).value).toBe("token-1");
+  });
+});
 
 describe("a changed key or secret ends the backoff", () => {
   test("in Variant A: another kid, key, audience or client id", async () => {

@@ -24,115 +24,132 @@ afterEach(async () => {
   expect(unhandled).toEqual([]);
 });
 
-describe.each([{ variant: "A" as const }, { variant: "B" as const }])(
-  "Variant $variant",
-  ({ variant }) => {
-    function holding(options: object = {}) {
-      const fetch = gatedFetch();
-      const recorded = recordedAuth({ credential: credentialOf(variant), fetch, ...options });
-      const have = async (value: string, lifetimeSeconds = 3_600) => {
-        const count = fetch.calls.length;
-        const token = recorded.auth.getAccessToken();
-        await fetch.arrived(count + 1);
-        fetch.answer(tokenAnswer(value, lifetimeSeconds));
-        return token;
-      };
-      return { ...recorded, fetch, have };
-    }
+describe.each(["A", "B"] as const)("Variant %s", (variant) => {
+  function holding(options: object = {}) {
+    const fetch = gatedFetch();
+    const recorded = recordedAuth({ credential: credentialOf(variant), fetch, ...options });
+    const have = async (value: string, lifetimeSeconds = 3_600) => {
+      const count = fetch.calls.length;
+      const token = recorded.auth.getAccessToken();
+      await fetch.arrived(count + 1);
+      fetch.answer(tokenAnswer(value, lifetimeSeconds));
+      return token;
+    };
+    return { ...recorded, fetch, have };
+  }
 
-    // "The last tenth of the token's own lifetime, at most 5 minutes, with jitter."
-    const windows = [
-      { lifetimeSeconds: 3_600, windowSeconds: 300 },
-      { lifetimeSeconds: 7_200, windowSeconds: 300 },
-      { lifetimeSeconds: 3_000, windowSeconds: 300 },
-      { lifetimeSeconds: 240, windowSeconds: 24 },
-      { lifetimeSeconds: 60, windowSeconds: 6 },
-    ];
-    describe.each([{ random: 0 }, { random: 0.999_999 }])(
-      "with the jitter at $random",
-      ({ random }) => {
-        test.each(windows)(
-          "a token of $lifetimeSeconds s is renewed in its last $windowSeconds s",
-          async ({ lifetimeSeconds, windowSeconds }) => {
-            const { clock, fetch, auth, have, types } = holding();
-            clock.jitterAt(random);
-            await have("token-1", lifetimeSeconds);
-            clock.advance((lifetimeSeconds - windowSeconds) * 1000 - 1);
-            await auth.getAccessToken();
-            await settle();
-            expect(fetch.calls).toHaveLength(1);
+  // "The last tenth of the token's own lifetime, at most 5 minutes, with jitter."
+  const windows = [
+    { lifetimeSeconds: 3_600, windowSeconds: 300 },
+    { lifetimeSeconds: 7_200, windowSeconds: 300 },
+    { lifetimeSeconds: 3_000, windowSeconds: 300 },
+    { lifetimeSeconds: 240, windowSeconds: 24 },
+    { lifetimeSeconds: 60, windowSeconds: 6 },
+  ];
+  describe.each([{ random: 0 }, { random: 0.999_999 }])(
+    "with the jitter at $random",
+    ({ random }) => {
+      test.each(windows)(
+        "a token of $lifetimeSeconds s is renewed in its last $windowSeconds s",
+        async ({ lifetimeSeconds, windowSeconds }) => {
+          const { clock, fetch, auth, have, types } = holding();
+          clock.jitterAt(random);
+          await have("token-1", lifetimeSeconds);
+          clock.advance((lifetimeSeconds - windowSeconds) * 1000 - 1);
+          await auth.getAccessToken();
+          await settle();
+          expect(fetch.calls).toHaveLength(1);
 
-            // Jitter makes the renewal later by a share of the window, but never near the expiry.
-            clock.advance(windowSeconds * 200);
-            expect((await auth.getAccessToken()).value).toBe("token-1");
-            await fetch.arrived(2);
-            expect(types()).toContain("token_served_while_renewing");
-            fetch.answer(tokenAnswer("token-2", lifetimeSeconds));
-            await settle();
-            expect((await auth.getAccessToken()).value).toBe("token-2");
-            expect(fetch.calls).toHaveLength(2);
-          },
-        );
-      },
-    );
-
-    const failures = [
-      { name: "a refusal", answer: refusal, code: "token_refused" },
-      { name: "a page", answer: () => new Response("<html>"), code: "response_not_json" },
-      {
-        name: "a 429 beyond the deadline",
-        answer: () => new Response("", { status: 429 }),
-        code: "rate_limited",
-      },
-      {
-        name: "a network fault",
-        answer: () => new TypeError("fetch failed"),
-        code: "network_failed",
-      },
-      { name: "a 500", answer: () => new Response("", { status: 500 }), code: "response_not_json" },
-    ];
-    test.each(failures)(
-      "$name in the background fails no caller while the old token is valid",
-      async ({ answer, code }) => {
-        const { clock, fetch, auth, have, events } = holding({ retryDeadlineMs: 0 });
-        await have("token-1");
-        clock.advance(3_500_000);
-        expect((await auth.getAccessToken()).value).toBe("token-1");
-        await fetch.arrived(2);
-        fetch.answer(answer());
-        await settle();
-        const message = expect.stringMatching(/./);
-        expect(events).toContainEqual(
-          expect.objectContaining({ type: "renewal_failed", code, message }),
-        );
-        for (let times = 0; times < 5; times++)
+          // Jitter makes the renewal later by a share of the window, but never near the expiry.
+          clock.advance(windowSeconds * 200);
           expect((await auth.getAccessToken()).value).toBe("token-1");
-        await settle();
-        expect(fetch.calls).toHaveLength(2);
-      },
-    );
+          await fetch.arrived(2);
+          expect(types()).toContain("token_served_while_renewing");
+          fetch.answer(tokenAnswer("token-2", lifetimeSeconds));
+          await settle();
+          expect((await auth.getAccessToken()).value).toBe("token-2");
+          expect(fetch.calls).toHaveLength(2);
+        },
+      );
+    },
+  );
 
-    test("a failed background renewal is retried on the schedule", async () => {
-      const { clock, fetch, auth, have } = holding();
+  const failures = [
+    { name: "a refusal", answer: refusal, code: "token_refused" },
+    { name: "a page", answer: () => new Response("<html>"), code: "response_not_json" },
+    {
+      name: "a 429 beyond the deadline",
+      answer: () => new Response("", { status: 429 }),
+      code: "rate_limited",
+    },
+    {
+      name: "a network fault",
+      answer: () => new TypeError("fetch failed"),
+      code: "network_failed",
+    },
+    { name: "a 500", answer: () => new Response("", { status: 500 }), code: "response_not_json" },
+  ];
+  test.each(failures)(
+    "$name in the background fails no caller while the old token is valid",
+    async ({ answer, code }) => {
+      const { clock, fetch, auth, have, events } = holding({ retryDeadlineMs: 0 });
       await have("token-1");
-      clock.advance(3_400_000);
-      await auth.getAccessToken();
+      clock.advance(3_500_000);
+      expect((await auth.getAccessToken()).value).toBe("token-1");
       await fetch.arrived(2);
-      fetch.answer(refusal());
+      fetch.answer(answer());
       await settle();
-      clock.advance(1_900);
-      await auth.getAccessToken();
+      const message = expect.stringMatching(/./);
+      expect(events).toContainEqual(
+        expect.objectContaining({ type: "renewal_failed", code, message }),
+      );
+      for (let times = 0; times < 5; times++)
+        expect((await auth.getAccessToken()).value).toBe("token-1");
       await settle();
       expect(fetch.calls).toHaveLength(2);
-      clock.advance(700);
-      expect((await auth.getAccessToken()).value).toBe("token-1");
-      await fetch.arrived(3);
-      fetch.answer(tokenAnswer("token-2"));
-      await settle();
-      expect((await auth.getAccessToken()).value).toBe("token-2");
-    });
+    },
+  );
 
-    test("when the token expires during its renewal, callers join that renewal", async () => {
+  test("a failed background renewal is retried on the schedule", async () => {
+    const { clock, fetch, auth, have } = holding();
+    await have("token-1");
+    clock.advance(3_400_000);
+    await auth.getAccessToken();
+    await fetch.arrived(2);
+    fetch.answer(refusal());
+    await settle();
+    clock.advance(1_900);
+    await auth.getAccessToken();
+    await settle();
+    expect(fetch.calls).toHaveLength(2);
+    clock.advance(700);
+    expect((await auth.getAccessToken()).value).toBe("token-1");
+    await fetch.arrived(3);
+    fetch.answer(tokenAnswer("token-2"));
+    await settle();
+    expect((await auth.getAccessToken()).value).toBe("token-2");
+  });
+
+  test("when the token expires during its renewal, callers join that renewal", async () => {
+    const { clock, fetch, auth, have } = holding();
+    await have("token-1");
+    clock.advance(3_595_000);
+    await auth.getAccessToken();
+    await fetch.arrived(2);
+    clock.advance(5_000);
+    const caller = auth.getAccessToken();
+    fetch.answer(tokenAnswer("token-2"));
+    expect((await caller).value).toBe("token-2");
+    expect(fetch.calls).toHaveLength(2);
+  });
+
+  test.each([
+    { name: "a 429", answer: () => new Response("", { status: 429 }) },
+    { name: "a network fault", answer: () => new TypeError("fetch failed") },
+    { name: "a 503", answer: () => new Response("", { status: 503 }) },
+  ])(
+    "a caller that waits for a background renewal which meets $name gets the retries",
+    async ({ answer }) => {
       const { clock, fetch, auth, have } = holding();
       await have("token-1");
       clock.advance(3_595_000);
@@ -140,93 +157,73 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])(
       await fetch.arrived(2);
       clock.advance(5_000);
       const caller = auth.getAccessToken();
+      clock.skipSleeps();
+      fetch.answer(answer());
+      await fetch.arrived(3);
       fetch.answer(tokenAnswer("token-2"));
       expect((await caller).value).toBe("token-2");
-      expect(fetch.calls).toHaveLength(2);
-    });
+    },
+  );
 
-    test.each([
-      { name: "a 429", answer: () => new Response("", { status: 429 }) },
-      { name: "a network fault", answer: () => new TypeError("fetch failed") },
-      { name: "a 503", answer: () => new Response("", { status: 503 }) },
-    ])(
-      "a caller that waits for a background renewal which meets $name gets the retries",
-      async ({ answer }) => {
-        const { clock, fetch, auth, have } = holding();
-        await have("token-1");
-        clock.advance(3_595_000);
-        await auth.getAccessToken();
-        await fetch.arrived(2);
-        clock.advance(5_000);
-        const caller = auth.getAccessToken();
-        clock.skipSleeps();
-        fetch.answer(answer());
-        await fetch.arrived(3);
-        fetch.answer(tokenAnswer("token-2"));
-        expect((await caller).value).toBe("token-2");
-      },
-    );
+  test.each(["failed", "was lost"])(
+    "after a background renewal that %s, a request runs in the asynchronous context of a caller that waited",
+    async (end) => {
+      const requests = new AsyncLocalStorage<string>();
+      const heard: unknown[] = [];
+      const onEvent = ({ type }: ServiceEvent) => heard.push([type, requests.getStore()]);
+      const { clock, fetch, auth, have } = holding({ onEvent });
+      await have("token-1");
+      clock.advance(3_595_000);
+      await requests.run("first", () => auth.getAccessToken());
+      await fetch.arrived(2);
+      clock.killTimers();
+      clock.advance(5_000);
+      heard.length = 0;
+      const [second, third] = ["second", "third"].map((name) =>
+        requests.run(name, () =>
+          auth.getAccessToken().finally(() => heard.push(["served", requests.getStore()])),
+        ),
+      );
+      if (end === "failed") fetch.answer(new TypeError("failed"));
+      else clock.advance(25_000);
+      await fetch.arrived(3);
+      if (end === "was lost") fetch.answer(refusal());
+      fetch.answer(tokenAnswer("token-2"));
+      expect([await second, await third].map((token) => token?.value)).toEqual([
+        "token-2",
+        "token-2",
+      ]);
+      expect(heard).toEqual(
+        expect.arrayContaining([
+          ["token_requested", "second"],
+          ["token_renewed", "second"],
+          ["served", "second"],
+          ["served", "third"],
+        ]),
+      );
+    },
+  );
 
-    test.each(["failed", "was lost"])(
-      "after a background renewal that %s, a request runs in the asynchronous context of a caller that waited",
-      async (end) => {
-        const requests = new AsyncLocalStorage<string>();
-        const heard: unknown[] = [];
-        const onEvent = ({ type }: ServiceEvent) => heard.push([type, requests.getStore()]);
-        const { clock, fetch, auth, have } = holding({ onEvent });
-        await have("token-1");
-        clock.advance(3_595_000);
-        await requests.run("first", () => auth.getAccessToken());
-        await fetch.arrived(2);
-        clock.killTimers();
-        clock.advance(5_000);
-        heard.length = 0;
-        const [second, third] = ["second", "third"].map((name) =>
-          requests.run(name, () =>
-            auth.getAccessToken().finally(() => heard.push(["served", requests.getStore()])),
-          ),
-        );
-        if (end === "failed") fetch.answer(new TypeError("failed"));
-        else clock.advance(25_000);
-        await fetch.arrived(3);
-        if (end === "was lost") fetch.answer(refusal());
-        fetch.answer(tokenAnswer("token-2"));
-        expect([await second, await third].map((token) => token?.value)).toEqual([
-          "token-2",
-          "token-2",
-        ]);
-        expect(heard).toEqual(
-          expect.arrayContaining([
-            ["token_requested", "second"],
-            ["token_renewed", "second"],
-            ["served", "second"],
-            ["served", "third"],
-          ]),
-        );
-      },
-    );
+  test("the lifetime of a token counts from the sending of its request", async () => {
+    const { clock, fetch, auth } = holding();
+    const sentAt = clock.now();
+    const token = auth.getAccessToken();
+    await fetch.arrived(1);
+    clock.advance(8_000);
+    fetch.answer(tokenAnswer("token-1", 60));
+    expect((await token).expiresAt).toBe(sentAt + 60_000);
+  });
 
-    test("the lifetime of a token counts from the sending of its request", async () => {
-      const { clock, fetch, auth } = holding();
-      const sentAt = clock.now();
-      const token = auth.getAccessToken();
-      await fetch.arrived(1);
-      clock.advance(8_000);
-      fetch.answer(tokenAnswer("token-1", 60));
-      expect((await token).expiresAt).toBe(sentAt + 60_000);
-    });
-
-    test("invalidate of a replaced token is ignored, so that a late 401 does not drop a fresh token", async () => {
-      const { fetch, auth, have } = holding();
-      const old = await have("token-1");
-      auth.invalidate(old);
-      const fresh = await have("token-2");
-      for (let times = 0; times < 3; times++) auth.invalidate(old);
-      expect(await auth.getAccessToken()).toBe(fresh);
-      expect(fetch.calls).toHaveLength(2);
-    });
-  },
-);
+  test("invalidate of a replaced token is ignored, so that a late 401 does not drop a fresh token", async () => {
+    const { fetch, auth, have } = holding();
+    const old = await have("token-1");
+    auth.invalidate(old);
+    const fresh = await have("token-2");
+    for (let times = 0; times < 3; times++) auth.invalidate(old);
+    expect(await auth.getAccessToken()).toBe(fresh);
+    expect(fetch.calls).toHaveLength(2);
+  });
+});
 
 describe("background renewal", () => {
   describe.each(["A", "B"] as const)(

@@ -8,25 +8,22 @@ import { credentialOf } from "../support/deployment.js";
 import { scriptedFetch, tokenAnswer } from "../support/fetch.js";
 import { rejectionOf, settle } from "../support/wait.js";
 
-describe.each([{ variant: "A" as const }, { variant: "B" as const }])(
-  "Variant $variant",
-  ({ variant }) => {
-    test("a fresh token is served from memory, without a request, a store or a read of the credential", async () => {
-      let reads = 0;
-      const store = {
-        get: async () => void reads++,
-        set: async (_key: string, value: string) => ({ value, version: "1" }),
-        delete: async () => {},
-        lock: <T>(_key: string, task: () => Promise<T>) => task(),
-      } as never;
-      const { auth, fetch } = scriptedAuth(variant, () => tokenAnswer(), { store });
-      const first = await auth.getAccessToken();
-      reads = 0;
-      for (let times = 0; times < 10; times++) expect(await auth.getAccessToken()).toBe(first);
-      expect([fetch.calls.length, reads]).toEqual([1, 0]);
-    });
-  },
-);
+describe.each(["A", "B"] as const)("Variant %s", (variant) => {
+  test("a fresh token is served from memory, without a request, a store or a read of the credential", async () => {
+    let reads = 0;
+    const store = {
+      get: async () => void reads++,
+      set: async (_key: string, value: string) => ({ value, version: "1" }),
+      delete: async () => {},
+      lock: <T>(_key: string, task: () => Promise<T>) => task(),
+    } as never;
+    const { auth, fetch } = scriptedAuth(variant, () => tokenAnswer(), { store });
+    const first = await auth.getAccessToken();
+    reads = 0;
+    for (let times = 0; times < 10; times++) expect(await auth.getAccessToken()).toBe(first);
+    expect([fetch.calls.length, reads]).toEqual([1, 0]);
+  });
+});
 
 test("an assertion that was signed after its only caller left is not sent by a fetch that ignores its signal", async () => {
   let finish = (_signature: Uint8Array) => {};
