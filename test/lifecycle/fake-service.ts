@@ -4,13 +4,16 @@ import "../support/load-at-once.js";
 import {
   type AccessToken,
   type ConnectorOptions,
+  type CreateAuthOptions,
   createConnector,
   type MachineCredential,
   serviceAccount,
   servicePlugin,
   type Variant,
 } from "../../src/index.js";
-import { BASE_URL } from "../support/auth.js";
+import { BASE_URL, type RecordedAuth, recordedAuth } from "../support/auth.js";
+import { steppedClock } from "../support/clock.js";
+import { settle } from "../support/wait.js";
 
 export interface SeenTokenRequest {
   readonly tenantId: string;
@@ -124,6 +127,46 @@ export function tokensOf(
   const connector = createConnector({ ...options, credentials: [credential], fetch });
   return async (tenantId) =>
     (await connector.connect({ baseUrl: BASE_URL, tenantId })).auth.getAccessToken();
+}
+
+export interface AnsweredAuth extends RecordedAuth {
+  readonly service: FakeService;
+  /** The token requests that have no answer yet. */
+  readonly pending: SeenTokenRequest[];
+  /** Answers them, by default with a token each, and does what follows from it. */
+  answer(response?: () => Response | Error): Promise<void>;
+  /** The number of token requests, after all work that needs no time. */
+  requested(): Promise<number>;
+  /** Gets a token and moves the clock to its expiry, or to an instant before. */
+  untilExpiry(beforeMs?: number): Promise<void>;
+}
+
+/** An Auth whose token requests wait until the test answers them. */
+export function answeredAuth(
+  variant: Variant,
+  options: Partial<CreateAuthOptions> = {},
+): AnsweredAuth {
+  const clock = steppedClock();
+  const pending: SeenTokenRequest[] = [];
+  const onTokenRequest = (one: SeenTokenRequest) => void pending.push(one);
+  const service = fakeService({ variant, now: clock.now, onTokenRequest });
+  const { credential, fetch } = service;
+  const recorded = recordedAuth({ credential, fetch, clock, ...options });
+  const answer: AnsweredAuth["answer"] = async (response) => {
+    await settle();
+    for (const one of pending.splice(0)) one.answer(response?.() ?? service.token(one.tenantId));
+    await settle();
+  };
+  const requested = async () => {
+    await settle();
+    return service.tokenRequests.length;
+  };
+  const untilExpiry = async (beforeMs = 0) => {
+    const first = recorded.auth.getAccessToken();
+    await answer();
+    clock.advance((await first).expiresAt - clock.now() - beforeMs);
+  };
+  return { ...recorded, clock, service, pending, answer, requested, untilExpiry };
 }
 
 /**
