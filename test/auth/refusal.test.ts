@@ -10,8 +10,8 @@ import {
 } from "../../src/index.js";
 import { fakeService } from "../lifecycle/fake-service.js";
 import { BASE_URL, recordedAuth, scriptedAuth } from "../support/auth.js";
-import { START, steppedClock } from "../support/clock.js";
-import { ACCOUNT_ID, deployment, PLUGIN_ID, plugin } from "../support/deployment.js";
+import { steppedClock } from "../support/clock.js";
+import { ACCOUNT_ID, PLUGIN_ID } from "../support/deployment.js";
 import { type FetchScript, tokenAnswer } from "../support/fetch.js";
 import { otherRsaKey, pkcs8, rsaKey } from "../support/keys.js";
 import { shown } from "../support/shown.js";
@@ -65,17 +65,6 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
     });
   });
 
-  test("an unexpected answer starts the backoff too", async () => {
-    const { clock, fetch, auth } = refusing(variant, () => new Response("<html>"));
-    const error = await rejectionOf(auth.getAccessToken());
-    expect(error).toMatchObject({ code: "response_not_json" });
-    expect(await rejectionOf(auth.getAccessToken())).toBe(error);
-    expect(fetch.calls).toHaveLength(1);
-    clock.advance(1_000);
-    await rejectionOf(auth.getAccessToken());
-    expect(fetch.calls).toHaveLength(2);
-  });
-
   test("bad settings are reported each time and start no backoff", async () => {
     let settings: object = {};
     const credential =
@@ -92,37 +81,28 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
   });
 });
 
-describe("a changed key or secret ends the backoff", () => {
-  test("in Variant A: another kid, key, audience or client id", async () => {
-    let settings: object = { clientId: PLUGIN_ID, privateKey: pkcs8(rsaKey()) };
-    const credential = servicePlugin(() => settings as { clientId: string; privateKey: string });
-    const { fetch, auth } = refusing(credential);
-    for (const change of [
-      {},
-      { keyId: "other" },
-      { privateKey: pkcs8(otherRsaKey()) },
-      { audience: "https://inner.example/token" },
-      { clientId: "x" },
-    ]) {
-      settings = { ...settings, ...change };
-      await rejectionOf(auth.getAccessToken());
-      await rejectionOf(auth.getAccessToken());
-    }
-    expect(fetch.calls).toHaveLength(5);
-  });
-
-  test("in Variant B: another secret", async () => {
-    let clientSecret = "first-secret-value";
-    const credential = serviceAccount(() => ({ clientId: ACCOUNT_ID, clientSecret }));
-    const { fetch, auth } = refusing(credential, (_call, index) =>
-      index === 0 ? refusal() : tokenAnswer(),
-    );
-    await rejectionOf(auth.getAccessToken());
-    await rejectionOf(auth.getAccessToken());
-    expect(fetch.calls).toHaveLength(1);
-    clientSecret = "second-secret-value";
-    expect((await auth.getAccessToken()).value).toBe("token-1");
-  });
+test("a changed kid, key, audience, client id or secret ends the backoff", async () => {
+  const key = { clientId: PLUGIN_ID, privateKey: pkcs8(rsaKey()) };
+  const changes = [
+    {},
+    { keyId: "other" },
+    { privateKey: pkcs8(otherRsaKey()) },
+    { audience: "https://inner.example/token" },
+    { clientId: "x" },
+  ];
+  const secret = { clientId: ACCOUNT_ID, clientSecret: "first-secret-value" };
+  let settings: object = {};
+  const ofA = refusing(servicePlugin(() => settings as typeof key));
+  const ofB = refusing(serviceAccount(() => settings as typeof secret));
+  for (const { fetch, auth, all } of [
+    { ...ofA, all: changes.map((change) => ({ ...key, ...change })) },
+    { ...ofB, all: [secret, { ...secret, clientSecret: "second-secret-value" }] },
+  ]) {
+    for (settings of all)
+      for (const _time of [1, 2])
+        expect(await rejectionOf(auth.getAccessToken())).toHaveProperty("code", "token_refused");
+    expect(fetch.calls).toHaveLength(all.length);
+  }
 });
 
 describe("a refusal that echoes the secret is reported without it", () => {
@@ -148,26 +128,6 @@ describe("a refusal that echoes the secret is reported without it", () => {
 });
 
 describe("many calls during a refusal", () => {
-  test.each([
-    { name: "that is frozen", stepMs: 0 },
-    { name: "that is set back by a day", stepMs: -86_400_000 },
-  ])("a clock $name does not prolong the backoff", async ({ stepMs }) => {
-    let now = START;
-    const clock = { ...steppedClock(), now: () => now };
-    const emulator = deployment({ now: clock.now });
-    const { publicUrl: baseUrl, fetch } = emulator;
-    const credential = plugin({ privateKey: pkcs8(otherRsaKey()) });
-    const { auth } = recordedAuth({ baseUrl, credential, fetch, clock });
-    await rejectionOf(auth.getAccessToken());
-    now += stepMs;
-    for (const ms of [999, 1]) {
-      expect(emulator.journal.tokenRequests()).toHaveLength(1);
-      clock.advance(ms);
-      await rejectionOf(auth.getAccessToken());
-    }
-    expect(emulator.journal.tokenRequests()).toHaveLength(2);
-  });
-
   test("an unknown path stops the requests of callers that leave before the detection has ended", async () => {
     const clock = steppedClock();
     const service = fakeService({
@@ -182,51 +142,37 @@ describe("many calls during a refusal", () => {
     const connector = createConnector({ credentials: [service.credential], fetch, clock });
     const { auth } = await connector.connect({ baseUrl: BASE_URL, tenantId: "acme" });
     const calls: Promise<unknown>[] = [];
-    for (let call = 0; call < 600; call++) {
+    for (let call = 0; call < 100; call++) {
       const caller = new AbortController();
       calls.push(rejectionOf(auth.getAccessToken({ signal: caller.signal })));
       await clock.pass(100);
       caller.abort();
     }
     await Promise.all(calls);
-    expect(service.tokenRequests.length).toBeLessThanOrEqual(6);
+    expect(service.tokenRequests.length).toBeLessThanOrEqual(4);
   });
 
-  describe.each(["A", "B"] as const)("the failing token endpoint of Variant %s", (variant) => {
-    const failures = [
-      { name: "answers 503", answer: () => new Response("", { status: 503 }), most: 24 },
-      {
-        name: "answers 200 with 5 MB",
-        answer: () => new Response("x".repeat(5 * 1024 * 1024)),
-        most: 6,
-      },
-      { name: "answers 200 with a page", answer: () => new Response("<html>"), most: 6 },
-      { name: "answers with a redirect", answer: () => new Response("", { status: 302 }), most: 6 },
-      { name: "resets each connection", answer: () => new TypeError("fetch failed"), most: 33 },
-    ];
-    test.each(failures)(
-      "that $name gets at most $most requests for 600 calls in a minute",
-      async (failure) => {
-        const clock = steppedClock();
-        const service = fakeService({
-          variant,
-          now: clock.now,
-          onTokenRequest: ({ answer }) => answer(failure.answer()),
-        });
-        const { credential, fetch } = service;
-        const { auth } = recordedAuth({ credential, fetch, clock });
-        const calls: Promise<unknown>[] = [];
-        for (let call = 0; call < 600; call++) {
-          calls.push(rejectionOf(auth.getAccessToken()));
-          await clock.pass(100);
-        }
-        await clock.pass(10_000);
-        const errors = await Promise.all(calls);
-        expect(errors).toHaveLength(600);
-        expect(service.tokenRequests.length).toBeLessThanOrEqual(failure.most);
-        expect(service.tokenRequests.length).toBeGreaterThan(3);
-        expect(service.mostInFlight()).toBe(1);
-      },
-    );
+  test.each([
+    { name: "answers 503", answer: () => new Response("", { status: 503 }), most: 24 },
+    { name: "answers 200 with a page", answer: () => new Response("<html>"), most: 6 },
+    { name: "resets each connection", answer: () => new TypeError("fetch failed"), most: 33 },
+  ])("send at most $most requests in a minute to a token endpoint that $name", async (failure) => {
+    const clock = steppedClock();
+    const service = fakeService({
+      ...{ variant: "B", now: clock.now },
+      onTokenRequest: ({ answer }) => answer(failure.answer()),
+    });
+    const { credential, fetch } = service;
+    const { auth } = recordedAuth({ credential, fetch, clock });
+    const calls: Promise<unknown>[] = [];
+    for (let call = 0; call < 300; call++) {
+      calls.push(rejectionOf(auth.getAccessToken()));
+      await clock.pass(200);
+    }
+    await clock.pass(10_000);
+    expect(await Promise.all(calls)).toHaveLength(300);
+    expect(service.tokenRequests.length).toBeLessThanOrEqual(failure.most);
+    expect(service.tokenRequests.length).toBeGreaterThan(3);
+    expect(service.mostInFlight()).toBe(1);
   });
 });
