@@ -11,282 +11,170 @@ import { type Outcome, ownCall } from "./own-table.js";
 const base = "https://service.example";
 const answers = (...types: string[]) => ({ answers: { 200: types } });
 const page = "<!doctype html><title>planted</title>";
+const json = "application/json";
+const vendor = "application/vnd.x+json";
+const csv = "text/csv";
+const text = "text/plain";
+const png = "image/png";
+const bytes = "application/octet-stream";
 
-/** Calls a real server that gives this answer once, with the type and the bytes as they are. */
-async function answered(
+interface Answer {
+  readonly status?: number;
+  readonly type?: string | undefined;
+  readonly body?: string | Buffer | null;
+}
+
+/** Calls a fetch that gives this answer, with the type and the bytes as they are. */
+function answered(
   row: object,
-  answer: {
-    status?: number;
-    type?: string | undefined;
-    body?: string | Buffer;
-    headers?: Record<string, string>;
-  },
+  { status = 200, type, body = "" }: Answer,
   init: object = {},
   options: object = {},
 ): Promise<Outcome> {
-  const server = await recordingServer(() => (response) => {
-    const { status = 200, type, body, headers } = answer;
-    response.writeHead(status, {
-      ...(type === undefined ? {} : { "content-type": type }),
-      ...headers,
-    });
-    response.end(body);
-  });
-  return ownCall({ own: row }, server.url, options)("own", init);
+  const content = body === null ? null : Buffer.from(body);
+  const headers = type === undefined ? {} : { "content-type": type };
+  const fetch = async () => new Response(content, { status, headers });
+  return ownCall({ own: row }, base, { fetch, ...options })("own", init);
 }
 
-async function blobOf(data: unknown): Promise<object> {
-  expect(data).toBeInstanceOf(Blob);
-  const blob = data as Blob;
-  return { type: blob.type, text: await blob.text() };
+/** Data as it is; of a Blob its type and text, of bytes their text. */
+async function shown(data: unknown): Promise<unknown> {
+  if (data instanceof Blob) return { blob: data.type, text: await data.text() };
+  return data instanceof ArrayBuffer ? Buffer.from(data).toString() : data;
 }
 
 describe("a success", () => {
-  const data = (documented: string[], type: string | undefined, body: string, data: unknown) => ({
-    documented,
-    type,
-    body,
-    data,
-  });
   test.each([
-    data(["application/json", "text/csv"], "application/json; charset=utf-8", '{"a":1}', { a: 1 }),
-    data(["application/json", "text/csv"], "Text/CSV", '{"a":1}', '{"a":1}'),
-    data(["application/vnd.x+json"], "application/vnd.x+json", "[]", []),
-    data(["application/vnd.x+json"], "application/json", "[]", []),
-    data(["text/plain"], "text/plain", "7", "7"),
-    data(["text/plain"], "application/json", "7", "7"),
-    data(["text/*"], "text/markdown", "# a", "# a"),
-    data(["application/xml"], "application/xml", "<a/>", "<a/>"),
-    data(["application/xml"], "text/xml", "<a/>", "<a/>"),
-    data(["image/svg+xml"], "image/svg+xml", "<svg/>", "<svg/>"),
-    data(["text/html"], "text/html", page, page),
-    data(["*/*"], "application/json", "{}", {}),
-    data(["*/*"], "text/html", page, page),
-    data(["text/plain"], undefined, "7", "7"),
-    data(["text/plain", "application/json"], undefined, "7", 7),
-  ])(
-    "documented as $documented that comes as $type is $data",
-    async ({ documented, type, body, data }) => {
-      expect(await answered(answers(...documented), { type, body })).toMatchObject({
-        ok: true,
-        data,
-      });
-    },
-  );
-
-  test.each([
-    { documented: ["image/png"], type: "image/png" },
-    { documented: ["image/*"], type: "image/gif" },
-    { documented: ["application/octet-stream"], type: "application/pdf" },
-    { documented: ["application/octet-stream"], type: "text/plain" },
-    { documented: ["application/octet-stream"], type: undefined },
-    { documented: ["*/*"], type: "application/zip" },
-  ])(
-    "documented as $documented that comes as $type is a Blob of that type",
-    async ({ documented, type }) => {
-      const { data } = await answered(answers(...documented), { type, body: "bytes" });
-      expect(await blobOf(data)).toEqual({ type: type ?? "", text: "bytes" });
-    },
-  );
-
-  const refused = (documented: string[] | undefined, type: string, code: string) => ({
-    documented,
-    type,
-    code,
-  });
-  test.each([
-    refused(undefined, "text/html", "response_not_json"),
-    refused(undefined, "text/plain", "response_not_json"),
-    refused(["application/vnd.x+json"], "text/html", "response_not_json"),
-    refused(["application/vnd.x+json"], "application/json", "response_not_json"),
-    refused(["application/json", "text/csv"], "text/html", "response_media_type"),
-    refused(["image/png"], "text/html", "response_media_type"),
-    refused(["image/png"], "application/xhtml+xml", "response_media_type"),
-    refused(["text/plain"], "text/html; charset=utf-8", "response_media_type"),
-    refused(["text/plain"], "image/png", "response_media_type"),
-    refused(["text/event-stream"], "application/json", "response_media_type"),
-    refused(["application/json", "text/csv"], "image/png", "response_media_type"),
-  ])(
-    "documented as $documented that comes as $type is $code",
-    async ({ documented, type, code }) => {
-      const row = documented === undefined ? {} : answers(...documented);
-      const error = (await rejectionOf(answered(row, { type, body: page }))) as Error;
-      expect(error).toMatchObject({ name: "UnexpectedResponseError", code, status: 200 });
-      expect(error.message).not.toContain("planted");
-      for (const name of documented ?? [])
-        if (code === "response_media_type") expect(error.message).toContain(name);
-    },
-  );
-
-  const ofStatus = (row: object, status: number, type: string, body: string, data: unknown) => ({
-    row,
-    status,
-    type,
-    body,
-    data,
-  });
-  test.each([
-    ofStatus(
-      { success: [200, 201], answers: { 201: ["text/csv"] } },
-      200,
-      "application/json",
-      "1",
-      1,
-    ),
-    ofStatus({ success: [200, 201], answers: { 201: ["text/csv"] } }, 201, "text/csv", "1", "1"),
-    ofStatus({ success: [200, 206], answers: { "2XX": ["text/csv"] } }, 206, "text/csv", "1", "1"),
-    ofStatus(
-      { success: [200, 206], answers: { "2XX": ["text/csv"] } },
-      200,
-      "application/json",
-      "1",
-      1,
-    ),
-    ofStatus({ success: [], answers: { default: ["text/csv"] } }, 202, "text/csv", "1", "1"),
-  ])(
-    "of the status $status in $row is read as documented for it",
-    async ({ row, data, ...answer }) => {
-      expect(await answered(row, answer)).toMatchObject({ ok: true, status: answer.status, data });
-    },
-  );
-
-  test("where the document names no 2xx is any 2xx, read by its own type", async () => {
-    const row = { success: [], failure: [404] };
-    expect(
-      await answered(row, { status: 202, type: "application/json", body: "[1]" }),
-    ).toMatchObject({ ok: true, data: [1] });
-    expect(await answered(row, { type: "text/html", body: page })).toMatchObject({
-      ok: true,
-      data: page,
-    });
-    expect(await answered(row, { status: 204 })).toMatchObject({ ok: true, data: undefined });
-    expect(
-      await answered(row, { status: 404, type: "application/json", body: "[1]" }),
-    ).toMatchObject({ ok: false, error: { code: "api_refused", body: [1] } });
-    const { data } = await answered(row, { type: "image/png", body: "x" });
-    expect(await blobOf(data)).toEqual({ type: "image/png", text: "x" });
+    { documented: [json, csv], type: `${json}; charset=utf-8`, data: 7 },
+    { documented: [json, csv], type: "Text/CSV", data: "7" },
+    { documented: [vendor], type: json, data: 7 },
+    { documented: [text], type: json, data: "7" },
+    { documented: ["text/*"], type: "text/markdown", data: "7" },
+    { documented: ["application/xml"], type: "text/xml", data: "7" },
+    { documented: ["image/svg+xml"], type: "image/svg+xml", data: "7" },
+    { documented: ["text/html"], type: "text/html", data: "7" },
+    { documented: ["*/*"], type: json, data: 7 },
+    { documented: ["*/*"], type: "text/html", data: "7" },
+    { documented: [text], type: undefined, data: "7" },
+    { documented: [text, json], type: undefined, data: 7 },
+    { documented: ["image/*"], type: "image/gif", data: { blob: "image/gif", text: "7" } },
+    { documented: [bytes], type: text, data: { blob: text, text: "7" } },
+    { documented: [bytes], type: undefined, data: { blob: "", text: "7" } },
+    { documented: ["*/*"], type: bytes, data: { blob: bytes, text: "7" } },
+  ])("documented as $documented that comes as $type is $data", async (row) => {
+    const { data } = await answered(answers(...row.documented), { type: row.type, body: "7" });
+    expect(await shown(data)).toEqual(row.data);
   });
 
-  const text = (name: string, type: string, body: Buffer, text: string) => ({
-    name,
-    type,
-    body,
-    text,
-  });
   test.each([
-    text("UTF-8", "text/plain", Buffer.from("ä"), "ä"),
-    text("Latin-1", 'text/plain; charset="ISO-8859-1"', Buffer.from([0xe4]), "ä"),
-    text("UTF-16", "text/plain;charset=utf-16le", Buffer.from("\ufeffä", "utf16le"), "ä"),
-    text("a byte order mark", "text/plain", Buffer.from("\ufeffä"), "ä"),
-    text("bytes that are no UTF-8", "text/plain", Buffer.from([0xff]), "\ufffd"),
-  ])("of text in $name is decoded", async ({ type, body, text }) => {
-    expect((await answered(answers("text/plain"), { type, body })).data).toBe(text);
+    { documented: [], type: "text/html", code: "response_not_json" },
+    { documented: [vendor], type: "text/html", code: "response_not_json" },
+    { documented: [vendor], type: json, code: "response_not_json" },
+    { documented: [json, csv], type: "text/html", code: "response_media_type" },
+    { documented: [png], type: "application/xhtml+xml", code: "response_media_type" },
+    { documented: [text], type: "text/html; charset=utf-8", code: "response_media_type" },
+    { documented: [text], type: png, code: "response_media_type" },
+    { documented: ["text/event-stream"], type: json, code: "response_media_type" },
+    { documented: [json, png], type: csv, code: "response_media_type" },
+  ])("documented as $documented that comes as $type is $code", async (row) => {
+    const { documented, type, code } = row;
+    const documents = documented.length === 0 ? {} : answers(...documented);
+    const error = (await rejectionOf(answered(documents, { type, body: page }))) as Error;
+    expect(error).toMatchObject({ name: "UnexpectedResponseError", code, status: 200 });
+    expect(error.message).not.toContain("planted");
+    if (code === "response_media_type") expect(error.message).toContain(documented.join(", "));
+  });
+
+  const created = { success: [200, 201], answers: { 201: [csv] } };
+  const shared = { success: [200, 206], answers: { "2XX": [csv] } };
+  const any = { success: [], failure: [404] };
+  test.each([
+    { row: created, status: 200, type: json, data: 7 },
+    { row: created, status: 201, type: csv, data: "7" },
+    { row: shared, status: 206, type: csv, data: "7" },
+    { row: shared, status: 200, type: json, data: 7 },
+    { row: { success: [], answers: { default: [csv] } }, status: 202, type: csv, data: "7" },
+    { row: any, status: 202, type: json, data: 7 },
+    { row: any, status: 200, type: "text/html", data: "7" },
+  ])("$status of $row is read as documented for that status", async ({ row, data, ...answer }) => {
+    const outcome = await answered(row, { ...answer, body: "7" });
+    expect(outcome).toMatchObject({ ok: true, status: answer.status, data });
+  });
+
+  test.each([
+    { name: "Latin-1", type: 'text/plain; charset="ISO-8859-1"', body: [0xe4], data: "ä" },
+    { name: "UTF-16", type: "text/plain;charset=utf-16le", body: [0xe4, 0], data: "ä" },
+    { name: "a byte order mark", type: text, body: [0xef, 0xbb, 0xbf, 0x61], data: "a" },
+    { name: "bytes that are not UTF-8", type: text, body: [0xff], data: "\ufffd" },
+  ])("of text in $name is decoded", async ({ type, body, data }) => {
+    const answer = { type, body: Buffer.from(body) };
+    expect(await answered(answers(text), answer)).toMatchObject({ data });
   });
 
   test("of text in an unknown charset is response_media_type, and can be read as bytes", async () => {
     const answer = { type: "text/plain; charset=x-made-up", body: "a" };
-    expect(await rejectionOf(answered(answers("text/plain"), answer))).toMatchObject({
-      code: "response_media_type",
-    });
-    const { data } = await answered(answers("text/plain"), answer, { parseAs: "arrayBuffer" });
-    expect(new Uint8Array(data as ArrayBuffer)).toEqual(new Uint8Array([97]));
+    const failed = { code: "response_media_type" };
+    expect(await rejectionOf(answered(answers(text), answer))).toMatchObject(failed);
+    const { data } = await answered(answers(text), answer, { parseAs: "arrayBuffer" });
+    expect(await shown(data)).toBe("a");
   });
 
   test("of JSON with a byte order mark, or that names a charset, is read as UTF-8", async () => {
-    const body = Buffer.from('\ufeff"ä"');
-    for (const row of [{}, answers("application/json", "text/csv")])
-      expect(
-        (await answered(row, { type: "application/json; charset=iso-8859-1", body })).data,
-      ).toBe("ä");
+    const answer = { type: "application/json; charset=iso-8859-1", body: '\ufeff"ä"' };
+    for (const row of [{}, answers(json, csv)])
+      expect(await answered(row, answer)).toMatchObject({ data: "ä" });
   });
 
-  test.each<{ documented: string; data: unknown }>([
-    { documented: "application/vnd.x+json", data: undefined },
-    { documented: "text/plain", data: "" },
-    { documented: "image/png", data: new Blob([], { type: "image/png" }) },
-  ])(
-    "of $documented that is empty is $data, and a 204 is undefined",
-    async ({ documented, data }) => {
-      const row = { success: [200, 204], answers: { 200: [documented] } };
-      expect((await answered(row, { type: documented })).data).toEqual(data);
-      expect(await answered(row, { status: 204 })).toMatchObject({
-        ok: true,
-        status: 204,
-        data: undefined,
-      });
-    },
-  );
-
-  test("of a HEAD has no data", async () => {
-    for (const parseAs of [undefined, "stream", "blob"])
-      expect(
-        (
-          await answered(
-            { method: "HEAD", ...answers("image/png") },
-            { type: "image/png" },
-            { parseAs },
-          )
-        ).data,
-      ).toBe(undefined);
+  test.each([
+    { name: "empty JSON", type: vendor, body: "", data: undefined },
+    { name: "an empty text", type: text, body: "", data: "" },
+    { name: "an empty file", type: png, body: "", data: { blob: png, text: "" } },
+    { name: "no body, as of a 204 or for a HEAD", type: png, body: null, data: undefined },
+  ])("with $name has the data $data, with maxResponseBytes too", async ({ data, ...answer }) => {
+    const outcome = await answered(answers(answer.type), answer, { maxResponseBytes: 9 });
+    expect(await shown(outcome.data)).toEqual(data);
   });
 });
 
 describe("parseAs", () => {
-  const json = { type: "application/json", body: '{"a":1}' };
+  const undocumented = { type: "text/html", body: "[7]" };
 
-  test.each<{ parseAs: string; answer: object; data: unknown }>([
-    { parseAs: "json", answer: { type: "text/plain", body: '{"a":1}' }, data: { a: 1 } },
-    { parseAs: "json", answer: {}, data: undefined },
-    { parseAs: "text", answer: json, data: '{"a":1}' },
-    { parseAs: "text", answer: { type: "text/html", body: page }, data: page },
-  ])("$parseAs reads $answer as $data", async ({ parseAs, answer, data }) => {
-    for (const row of [{}, answers("image/png")])
-      expect(await answered(row, answer, { parseAs })).toMatchObject({ ok: true, data });
+  test.each([
+    { parseAs: "json", data: [7] },
+    { parseAs: "text", data: "[7]" },
+    { parseAs: "blob", data: { blob: "text/html", text: "[7]" } },
+    { parseAs: "arrayBuffer", data: "[7]" },
+  ])("$parseAs reads any media type", async ({ parseAs, data }) => {
+    for (const row of [{}, answers(png)])
+      expect(await shown((await answered(row, undocumented, { parseAs })).data)).toEqual(data);
   });
 
-  test("blob, arrayBuffer and stream give the bytes", async () => {
-    expect(await blobOf((await answered({}, json, { parseAs: "blob" })).data)).toEqual({
-      type: "application/json",
-      text: '{"a":1}',
-    });
-    const { data } = await answered({}, json, { parseAs: "arrayBuffer" });
-    expect(Buffer.from(data as ArrayBuffer).toString()).toBe('{"a":1}');
-    const stream = (await answered({}, json, { parseAs: "stream" })).data as ReadableStream;
-    expect(await new Response(stream).text()).toBe('{"a":1}');
+  test("stream is the body, or undefined where there is none", async () => {
+    const stream = { parseAs: "stream" };
+    const { data } = await answered({}, undocumented, stream);
+    expect(await new Response(data as ReadableStream).text()).toBe("[7]");
+    expect((await answered({}, { body: null }, stream)).data).toBe(undefined);
   });
 
-  test("json of what is not JSON is response_not_json", async () => {
-    const reading = answered({}, { type: "text/html", body: page }, { parseAs: "json" });
+  test("json of what is not JSON is response_not_json, and of an empty body undefined", async () => {
+    const init = { parseAs: "json" };
+    const reading = answered({}, { type: "text/html", body: page }, init);
     expect(await rejectionOf(reading)).toMatchObject({ code: "response_not_json" });
+    expect((await answered({}, {}, init)).data).toBe(undefined);
   });
 
   test("is for successes: an error is read as documented", async () => {
-    const outcome = await answered(
-      { failure: [404] },
-      { ...json, status: 404 },
-      { parseAs: "stream" },
-    );
-    expect(outcome).toMatchObject({ ok: false, error: { body: { a: 1 } } });
+    const answer = { ...undocumented, status: 404 };
+    const outcome = await answered({ failure: [404] }, answer, { parseAs: "stream" });
+    expect(outcome).toMatchObject({ ok: false, error: { body: [7] } });
   });
 
   test("of another name is rejected before anything is sent", async () => {
     const fetch = scriptedFetch(() => Response.json({}));
-    const call = ownCall({ own: {} }, base, { fetch });
-    for (const parseAs of ["xml", "", null, 7])
-      expect(await rejectionOf(call("own", { parseAs }))).toMatchObject({
-        code: "option_invalid",
-        option: "parseAs",
-      });
+    const refused = { code: "option_invalid", option: "parseAs" };
+    for (const parseAs of ["xml", null])
+      expect(await rejectionOf(answered({}, {}, { parseAs }, { fetch }))).toMatchObject(refused);
     expect(fetch.calls).toEqual([]);
-  });
-
-  test("sends the same header accept as without it", async () => {
-    const fetch = scriptedFetch(() => Response.json({}));
-    const call = ownCall({ own: {} }, base, { fetch });
-    for (const parseAs of [undefined, "blob"]) await call("own", { parseAs });
-    expect(fetch.calls.map(({ headers }) => headers.get("accept"))).toEqual(
-      Array(2).fill("application/json"),
-    );
   });
 });
 
@@ -297,128 +185,85 @@ test.each([
   { name: "that intercept fails after", intercept: true, code: "network_failed" },
 ])("a body $name is cancelled, so that its connection is free", async (row) => {
   const cancel = vi.fn();
-  const { status = 200, type = "text/csv" } = row;
+  const { status = 200, type = csv } = row;
   const answer = { status, headers: { "content-type": type } };
   const fetch = scriptedFetch(() => new Response(new ReadableStream({ cancel }), answer));
   const intercept: Intercept = (_request, send) => send().then(() => Promise.reject(new Error()));
   const options = row.intercept ? { fetch, intercept } : { fetch };
-  const call = ownCall({ own: answers("text/csv") }, base, options);
+  const call = ownCall({ own: answers(csv) }, base, options);
   expect(await rejectionOf(call("own", { redirect: "error" }))).toMatchObject({ code: row.code });
   expect(cancel).toHaveBeenCalledOnce();
-});
-
-test("an answer without a body is read by no media type, with maxResponseBytes too", async () => {
-  const headers = { "content-type": "text/html" };
-  const fetch = scriptedFetch(() => new Response(null, { status: 204, headers }));
-  const call = ownCall({ own: { success: [204] } }, base, { fetch });
-  expect(await call("own", { maxResponseBytes: 9 })).toMatchObject({ ok: true, data: undefined });
 });
 
 test.each([302, 200])("a %d after an abort that the fetch ignored is dropped", async (status) => {
   const cancel = vi.fn();
   const aborts = new AbortController();
-  const urls: string[] = [];
-  const fetch = async (url: string) => {
-    urls.push(url);
+  const fetch = scriptedFetch(() => {
     aborts.abort(new Error("enough"));
     const answer = { status, headers: { location: "/v1/other" } };
     return new Response(new ReadableStream({ cancel }), answer);
-  };
-  const call = ownCall({ own: {} }, base, { fetch: fetch as typeof globalThis.fetch });
+  });
+  const call = ownCall({ own: {} }, base, { fetch });
   const { signal } = aborts;
   expect(await rejectionOf(call("own", { signal }))).toMatchObject({ message: "enough" });
   await settle();
-  expect(urls).toEqual([`${base}/v1/own`]);
+  expect(fetch.calls).toHaveLength(1);
   expect(cancel).toHaveBeenCalledOnce();
 });
 
-describe("the header accept", () => {
-  test.each<{ row: object; accept: string }>([
-    { row: {}, accept: "application/json" },
-    { row: { failure: [400], answers: { 400: ["image/png"] } }, accept: "application/json" },
-    { row: answers("image/png"), accept: "image/png, application/json;q=0.5" },
-    { row: answers("text/csv", "application/json"), accept: "text/csv;q=0.9, application/json" },
-    {
-      row: answers("application/vnd.x+json", "text/csv"),
-      accept: "application/vnd.x+json, text/csv;q=0.9, application/json;q=0.5",
-    },
-    {
-      row: answers("text/csv", "text/plain"),
-      accept: "text/csv, text/plain, application/json;q=0.5",
-    },
-    {
-      row: { success: [200, 204], ...answers("image/png") },
-      accept: "image/png, application/json;q=0.5",
-    },
-    {
-      row: { success: [200, 202], answers: { 202: ["text/csv"] } },
-      accept: "application/json, text/csv;q=0.9",
-    },
-    {
-      row: { answers: { 200: ["text/csv"], default: ["application/problem+xml"] } },
-      accept: "text/csv, application/json;q=0.5, application/problem+xml;q=0.5",
-    },
-    {
-      row: { success: [200, 206], answers: { "2XX": ["text/csv"] } },
-      accept: "text/csv, application/json;q=0.5",
-    },
-    { row: { success: [] }, accept: "application/json, */*;q=0.9" },
-  ])("of $row is $accept", async ({ row, accept }) => {
-    const fetch = scriptedFetch(() => new Response(null, { status: 204 }));
-    const call = ownCall({ own: row }, base, { fetch });
-    await call("own");
-    await call("own", { headers: { accept: "own/type" } });
-    expect(fetch.calls.map(({ headers }) => headers.get("accept"))).toEqual([accept, "own/type"]);
-  });
+test.each([
+  { row: {}, accept: json },
+  { row: { failure: [400], answers: { 400: [png] } }, accept: json },
+  { row: answers(csv, json), accept: `${csv};q=0.9, ${json}` },
+  { row: answers(vendor, csv), accept: `${vendor}, ${csv};q=0.9, ${json};q=0.5` },
+  { row: answers(csv, text), accept: `${csv}, ${text}, ${json};q=0.5` },
+  { row: { success: [200, 204], ...answers(png) }, accept: `${png}, ${json};q=0.5` },
+  { row: { success: [200, 202], answers: { 202: [csv] } }, accept: `${json}, ${csv};q=0.9` },
+  {
+    row: { answers: { 200: [csv], default: ["application/problem+xml"] } },
+    accept: `${csv}, ${json};q=0.5, application/problem+xml;q=0.5`,
+  },
+  { row: { success: [200, 206], answers: { "2XX": [csv] } }, accept: `${csv}, ${json};q=0.5` },
+  { row: { success: [] }, accept: `${json}, */*;q=0.9` },
+])("the header accept of $row is $accept, also with parseAs", async ({ row, accept }) => {
+  const fetch = scriptedFetch(() => new Response(null, { status: 204 }));
+  const call = ownCall({ own: row }, base, { fetch });
+  await call("own");
+  await call("own", { parseAs: "blob" });
+  await call("own", { headers: { accept: "own/type" } });
+  const sent = fetch.calls.map(({ headers }) => headers.get("accept"));
+  expect(sent).toEqual([accept, accept, "own/type"]);
 });
 
-describe("an error", () => {
-  const row = (row: object, type: string | undefined, body: string, error: unknown) => ({
-    row,
-    type,
-    body,
-    error,
-  });
-  test.each([
-    row({}, "application/problem+json", '{"title":"t"}', { title: "t" }),
-    row({ answers: { 404: ["application/xml"] } }, "application/problem+json", '{"title":"t"}', {
-      title: "t",
-    }),
-    row({ answers: { 404: ["application/xml"] } }, "application/xml", "<a/>", "<a/>"),
-    row({ answers: { "4XX": ["text/csv"] } }, "text/csv", "7", "7"),
-    row({ answers: { default: ["text/csv"] } }, "text/csv", "7", "7"),
-    row(answers("text/csv"), "text/plain", "7", 7),
-    row(answers("text/csv"), "text/html", page, page),
-    row(answers("text/csv"), undefined, "", undefined),
-    row({ answers: { 404: ["text/csv"] } }, "text/csv", "", undefined),
-    row({ answers: { 404: ["image/png"] } }, "image/png", "", undefined),
-    row(answers("image/png"), "application/json", "x".repeat(1024 * 1024 + 1), undefined),
-    row({ answers: { 404: ["image/png"] } }, "image/png", "x".repeat(1024 * 1024 + 1), undefined),
-  ])("of $type has the body $error", async ({ row, type, body, error }) => {
-    const outcome = await answered({ failure: [404], ...row }, { status: 404, type, body });
-    expect(outcome).toMatchObject({ ok: false, error: { code: "api_refused" } });
-    expect(outcome.error?.body).toEqual(error);
-  });
-
-  test("that is documented as a file has a Blob", async () => {
-    const outcome = await answered(
-      { answers: { 404: ["image/png"] } },
-      { status: 404, type: "image/png", body: "x" },
-    );
-    expect(await blobOf(outcome.error?.body)).toEqual({ type: "image/png", text: "x" });
-  });
+const tooLarge = "x".repeat(1024 * 1024 + 1);
+const of404 = (type: string) => ({ answers: { 404: [type] } });
+test.each([
+  { row: of404("application/xml"), type: "application/problem+json", body: "[7]", error: [7] },
+  { row: of404("application/xml"), type: "application/xml", body: "<a/>", error: "<a/>" },
+  { row: of404(png), type: png, body: "x", error: { blob: png, text: "x" } },
+  { row: { answers: { "4XX": [csv] } }, type: csv, body: "7", error: "7" },
+  { row: { answers: { default: [csv] } }, type: csv, body: "7", error: "7" },
+  { row: answers(csv), type: text, body: "7", error: 7 },
+  { row: answers(csv), type: "text/html", body: page, error: page },
+  { row: of404(csv), type: csv, body: "", error: undefined },
+  { row: of404(png), type: png, body: "", error: undefined },
+  { row: answers(png), type: json, body: tooLarge, error: undefined },
+  { row: of404(png), type: png, body: tooLarge, error: undefined },
+])("an error of $type has the body $error", async ({ row, type, body, error }) => {
+  const outcome = await answered({ failure: [404], ...row }, { status: 404, type, body });
+  expect(outcome).toMatchObject({ ok: false, error: { code: "api_refused" } });
+  expect(await shown(outcome.error?.body)).toEqual(error);
 });
 
 describe("maxResponseBytes", () => {
-  const body = "123456789";
   const chunked = (response: ServerResponse) => {
-    response.writeHead(200, { "content-type": "text/plain" });
-    response.write(body.slice(0, 5));
-    response.end(body.slice(5));
+    response.writeHead(200, { "content-type": text });
+    response.write("12345");
+    response.end("6789");
   };
   const sized = (response: ServerResponse) => {
-    response.writeHead(200, { "content-type": "text/plain", "content-length": body.length });
-    response.end(body);
+    response.writeHead(200, { "content-type": text, "content-length": 9 });
+    response.end("123456789");
   };
 
   test.each([
@@ -427,97 +272,74 @@ describe("maxResponseBytes", () => {
       row: {},
       init: { parseAs },
     })),
-    { name: "a documented text", row: answers("text/plain"), init: {} },
-    { name: "a documented file", row: answers("application/octet-stream"), init: {} },
+    { name: "a documented text", row: answers(text), init: {} },
+    { name: "a documented file", row: answers(bytes), init: {} },
   ])("limits $name by call and by service, with and without a length", async ({ row, init }) => {
     for (const script of [chunked, sized]) {
-      const server = await recordingServer(() => script);
-      const refused = {
-        name: "UnexpectedResponseError",
-        code: "response_too_large",
-        message: expect.stringContaining("maxResponseBytes (8)"),
-      };
-      const limited = ownCall({ own: row }, server.url, { maxResponseBytes: 8 });
-      expect(await rejectionOf(limited("own", init))).toMatchObject(refused);
-      expect(
-        await rejectionOf(
-          ownCall({ own: row }, server.url)("own", { ...init, maxResponseBytes: 8 }),
-        ),
-      ).toMatchObject(refused);
+      const { url } = await recordingServer(() => script);
+      const limited = ownCall({ own: row }, url, { maxResponseBytes: 8 });
+      const unlimited = ownCall({ own: row }, url);
+      const byCall = () => unlimited("own", { ...init, maxResponseBytes: 8 });
+      for (const call of [() => limited("own", init), byCall])
+        expect(await rejectionOf(call())).toMatchObject({
+          name: "UnexpectedResponseError",
+          code: "response_too_large",
+          message: expect.stringContaining("maxResponseBytes (8)"),
+        });
       expect(await limited("own", { ...init, maxResponseBytes: 9 })).toMatchObject({ ok: true });
     }
   });
 
   test.each([
-    { name: "JSON", row: {}, type: "application/json" },
-    {
-      name: "a documented file",
-      row: { answers: { "2XX": ["image/png"] }, success: [200] },
-      type: "image/png",
-    },
-  ])("limits $name with a 2xx that is not documented", async ({ row, type }) => {
+    { row: {}, type: json },
+    { row: { answers: { "2XX": [png] }, success: [200] }, type: png },
+  ])("limits $type with a 2xx that is not documented", async ({ row, type }) => {
     const answer = { status: 201, type, body: '"123456"' };
-    const isRead = await Promise.all(
-      [7, 8].map(async (maxResponseBytes) => {
-        const { error } = await answered(row, answer, { maxResponseBytes });
-        expect(error).toMatchObject({ code: "api_undocumented" });
-        return error?.body !== undefined;
-      }),
-    );
-    expect(isRead).toEqual([false, true]);
-  });
-
-  test("limits a success that is only JSON", async () => {
-    const server = await recordingServer(() => ({
-      status: 200,
-      headers: { "content-type": "application/json" },
-      body: "[1,2,3]",
-    }));
-    const call = ownCall({ own: {} }, server.url, { maxResponseBytes: 6 });
-    expect(await rejectionOf(call("own"))).toMatchObject({ code: "response_too_large" });
-    expect(await call("own", { maxResponseBytes: 7 })).toMatchObject({ data: [1, 2, 3] });
-  });
-
-  test("limits neither a stream nor an error, and closes the connection of what is too large", async () => {
-    const server = await recordingServer(() => chunked);
-    const { data } = await ownCall({ own: {} }, server.url)("own", {
-      parseAs: "stream",
-      maxResponseBytes: 1,
+    const bodies = [7, 8].map(async (maxResponseBytes) => {
+      const { error } = await answered(row, answer, { maxResponseBytes });
+      expect(error).toMatchObject({ code: "api_undocumented" });
+      return error?.body !== undefined;
     });
-    expect(await new Response(data as ReadableStream).text()).toBe(body);
-    const refused = await answered({}, { status: 404, body: "longer" }, { maxResponseBytes: 1 });
+    expect(await Promise.all(bodies)).toEqual([false, true]);
+  });
+
+  test("limits a success that is only JSON, and neither a stream nor an error", async () => {
+    const answer = { type: json, body: "[1,2,3]" };
+    const reading = answered({}, answer, { maxResponseBytes: 6 });
+    expect(await rejectionOf(reading)).toMatchObject({ code: "response_too_large" });
+    const limits = { maxResponseBytes: 1 };
+    const { data } = await answered({}, answer, { ...limits, parseAs: "stream" });
+    expect(await new Response(data as ReadableStream).text()).toBe(answer.body);
+    const refused = await answered({}, { status: 404, body: "longer" }, limits);
     expect(refused.error?.body).toBe("longer");
+  });
+
+  test("closes the connection of what is too large", async () => {
     let closed = false;
     const endless = await recordingServer(() => (response) => {
       response.on("close", () => {
         closed = true;
       });
-      response.writeHead(200, { "content-type": "text/plain" });
+      response.writeHead(200, { "content-type": text });
       // By turns of the event loop, since Node 26 calls back at once, and the client is in the same
       // process.
       const write = () =>
         void (response.destroyed || response.write("x".repeat(9_000), () => setImmediate(write)));
       write();
     });
-    const reading = ownCall({ own: {} }, endless.url)("own", {
-      parseAs: "text",
-      maxResponseBytes: 100_000,
-    });
+    const init = { parseAs: "text", maxResponseBytes: 100_000 };
+    const reading = ownCall({ own: {} }, endless.url)("own", init);
     expect(await rejectionOf(reading)).toMatchObject({ code: "response_too_large" });
     await expect.poll(() => closed).toBe(true);
   });
 
-  test.each([0, -1, 1.5, "1", null, Number.NaN])(
-    "that is %s is rejected by service and by call",
-    async (maxResponseBytes) => {
-      const refused = { code: "option_invalid", option: "maxResponseBytes" };
-      const make = () =>
-        ownCall({ own: {} }, base, { maxResponseBytes: maxResponseBytes as never });
-      expect(make).toThrow(expect.objectContaining(refused));
-      const call = ownCall({ own: {} }, base);
-      expect(await rejectionOf(call("own", { maxResponseBytes }))).toMatchObject(refused);
-    },
-  );
+  test.each([0, 1.5, "1", null])("that is %s is rejected by service and by call", async (value) => {
+    const refused = { code: "option_invalid", option: "maxResponseBytes" };
+    const limits = { maxResponseBytes: value as never };
+    const make = () => ownCall({ own: {} }, base, limits);
+    expect(make).toThrow(expect.objectContaining(refused));
+    expect(await rejectionOf(ownCall({ own: {} }, base)("own", limits))).toMatchObject(refused);
+  });
 });
 
 /**
@@ -543,7 +365,9 @@ async function streamingServer(type: string) {
   return { url, write, response, closed: response.then((outgoing) => once(outgoing, "close")) };
 }
 
-const events = answers("text/event-stream");
+const sse = "text/event-stream";
+const jsonl = "application/jsonl";
+const events = answers(sse);
 
 async function allOf<T>(iterable: unknown): Promise<T[]> {
   const all: T[] = [];
@@ -555,26 +379,25 @@ describe("an event stream", () => {
   test.each([
     { method: "POST", retryable: false },
     { method: "GET", retryable: true },
-  ])("of a $method that breaks is to be asked for again: $retryable", async (row) => {
-    const broken = new ReadableStream({ pull: (its) => its.error(new TypeError("terminated")) });
-    const fetch = scriptedFetch(
-      () => new Response(broken, { headers: { "content-type": "text/event-stream" } }),
-    );
-    const call = ownCall({ own: { ...events, method: row.method } }, base, { fetch });
-    const { data } = await call("own");
-    expect(await rejectionOf(allOf(data))).toMatchObject({ retryable: row.retryable });
+  ])("of a $method whose connection breaks is retryable: $retryable", async (row) => {
+    const server = await streamingServer(sse);
+    const { data } = await ownCall({ own: { ...events, method: row.method } }, server.url)("own");
+    await server.write("data: 1\n\n");
+    const failed = rejectionOf(allOf(data));
+    (await server.response).destroy();
+    const { retryable } = row;
+    expect(await failed).toMatchObject({ code: "network_failed", retryable });
   });
 
   test("is read as it arrives, however it is cut", async () => {
     const server = await streamingServer("text/event-stream; charset=utf-8");
-    const { data, ok } = await ownCall({ own: events }, server.url)("own");
-    expect(ok).toBe(true);
+    const { data } = await ownCall({ own: events }, server.url)("own");
     const iterator = (data as AsyncIterable<ServerSentEvent>)[Symbol.asyncIterator]();
-    const bytes = Buffer.from(
+    const sent = Buffer.from(
       "\ufeff: comment\nid: 1\nevent: added\ndata: ä\ndata: b\nretry: 5\nunknown: x\n\n",
     );
-    for (const byte of bytes.subarray(0, 45)) await server.write(Buffer.from([byte]));
-    await server.write(bytes.subarray(45));
+    for (const byte of sent.subarray(0, 45)) await server.write(Buffer.from([byte]));
+    await server.write(sent.subarray(45));
     expect((await iterator.next()).value).toEqual({ id: "1", event: "added", data: "ä\nb" });
     await server.write('data\r\n\r\ndata: {"x":1}\r\n\r\ndata: unfinished');
     expect((await iterator.next()).value).toEqual({ data: "" });
@@ -584,20 +407,21 @@ describe("an event stream", () => {
   });
 
   test("may end its lines with CR, LF or both, also where a chunk ends between them", async () => {
-    const server = await streamingServer("text/event-stream");
+    const server = await streamingServer(sse);
     const { data } = await ownCall({ own: events }, server.url)("own");
     const iterator = (data as AsyncIterable<ServerSentEvent>)[Symbol.asyncIterator]();
     const next = async () => (await iterator.next()).value;
     await server.write("data: 1\rdata: 2\r\r");
     expect(await next()).toEqual({ data: "1\n2" });
+    const third = next();
     for (const byte of "data: 3\r\ndata: 4\r\n\r\n") await server.write(byte);
-    expect(await next()).toEqual({ data: "3\n4" });
+    expect(await third).toEqual({ data: "3\n4" });
     await server.write("data: 5\n\r\n");
     expect(await next()).toEqual({ data: "5" });
   });
 
   test("closes its connection when the loop is left", async () => {
-    const server = await streamingServer("text/event-stream");
+    const server = await streamingServer(sse);
     const { data } = await ownCall({ own: events }, server.url)("own");
     await server.write("data: 1\n\ndata: 2\n\n");
     for await (const event of data as AsyncIterable<ServerSentEvent>) {
@@ -606,69 +430,19 @@ describe("an event stream", () => {
     }
     await server.closed;
   });
-
-  test("ends with the signal, with its reason, also in the middle", async () => {
-    const server = await streamingServer("text/event-stream");
-    const abort = new AbortController();
-    const { data } = await ownCall({ own: events }, server.url)("own", { signal: abort.signal });
-    await server.write("data: 1\n\n");
-    const reading = (async () => {
-      for await (const { data: text } of data as AsyncIterable<ServerSentEvent>)
-        if (text === "1") abort.abort(new Error("enough"));
-    })();
-    expect(await rejectionOf(reading)).toMatchObject({ message: "enough" });
-    await server.closed;
-  });
-
-  test("whose connection breaks is network_failed", async () => {
-    const server = await streamingServer("text/event-stream");
-    const { data } = await ownCall({ own: events }, server.url)("own");
-    await server.write("data: 1\n\n");
-    const failed = rejectionOf(allOf(data));
-    (await server.response).destroy();
-    expect(await failed).toMatchObject({ name: "TransportError", code: "network_failed" });
-  });
-
-  test("has events of at most maxResponseBytes", async () => {
-    const answer = { type: "text/event-stream", body: `data: 1\n\ndata: ${"x".repeat(500)}\n\n` };
-    const { data } = await answered(events, answer, { maxResponseBytes: 510 });
-    expect(await allOf(data)).toHaveLength(2);
-    const server = await streamingServer("text/event-stream");
-    const limited = await ownCall({ own: events }, server.url, { maxResponseBytes: 100 })("own");
-    const failed = rejectionOf(allOf(limited.data));
-    await server.write(`data: ${"x".repeat(200)}`);
-    expect(await failed).toMatchObject({ code: "response_too_large" });
-    await server.closed;
-  });
-
-  test("that is empty has no events, and a 204 has no data", async () => {
-    expect(await allOf((await answered(events, { type: "text/event-stream" })).data)).toEqual([]);
-    expect((await answered({ success: [200, 204], ...events }, { status: 204 })).data).toBe(
-      undefined,
-    );
-  });
 });
 
-const sse = "text/event-stream";
-const lines = "application/jsonl";
 test.each([
-  {
-    type: sse,
-    before: ": ping\n: ping\ndata: €\n\n",
-    tooLarge: "data: €€\n\n",
-    read: [{ data: "€" }],
-  },
-  { type: sse, before: "data: 1\n\n", tooLarge: "id: 1\ndata: 2\n\n", read: [{ data: "1" }] },
-  { type: lines, before: '1\n"€€"\n', tooLarge: '"€€€"\n', read: [1, "€€"] },
-])("$type is refused at the same byte in one chunk as in many: $tooLarge", async (row) => {
-  const body = row.before + row.tooLarge;
-  for (const chunks of [[body], [...body], [row.before, row.tooLarge]]) {
+  { type: sse, before: ": ping\n: ping\ndata: €\n\n", over: "data: €€\n", read: [{ data: "€" }] },
+  { type: sse, before: "data: 1\n\n", over: "id: 1\ndata: 2\n\n", read: [{ data: "1" }] },
+  { type: jsonl, before: '1\n"€€"\n', over: '"€€€"', read: [1, "€€"] },
+])("$type is refused at the same byte in one chunk as in many: $over", async (row) => {
+  const body = row.before + row.over;
+  for (const chunks of [[body], [...body], [row.before, row.over]]) {
     const { readable, writable } = new TextEncoderStream();
     const writer = writable.getWriter();
     for (const chunk of chunks) writer.write(chunk).catch(() => {});
-    writer.close().catch(() => {});
-    const headers = { "content-type": row.type };
-    const fetch = scriptedFetch(() => new Response(readable, { headers }));
+    const fetch = async () => new Response(readable, { headers: { "content-type": row.type } });
     const call = ownCall({ own: answers(row.type) }, base, { fetch });
     const { data } = await call("own", { maxResponseBytes: 10 });
     const read: unknown[] = [];
@@ -685,18 +459,14 @@ describe("JSON lines", () => {
     "application/x-ndjson",
     "application/jsonl",
     "application/x-jsonlines",
-    "application/ndjson",
     "application/x-json-lines",
   ])("of %s are values, without empty lines", async (type) => {
     const body = '\ufeff{"a":"ä"}\r\n\n[1]\n  \n"last"';
-    expect(await allOf((await answered(answers(type), { type, body })).data)).toEqual([
-      { a: "ä" },
-      [1],
-      "last",
-    ]);
+    const { data } = await answered(answers(type), { type, body });
+    expect(await allOf(data)).toEqual([{ a: "ä" }, [1], "last"]);
   });
 
-  test.each(["application/json-seq", "Application/JSON-SEQ", undefined])(
+  test.each(["Application/JSON-SEQ", undefined])(
     "of a JSON text sequence that comes as %s are its records",
     async (type) => {
       const body = '\u001e{"a":\n1}\n\u001e[2]\n';
@@ -706,8 +476,8 @@ describe("JSON lines", () => {
   );
 
   test("arrive one by one, and a line that is not JSON ends them", async () => {
-    const server = await streamingServer("application/jsonl");
-    const { data } = await ownCall({ own: answers("application/jsonl") }, server.url)("own");
+    const server = await streamingServer(jsonl);
+    const { data } = await ownCall({ own: answers(jsonl) }, server.url)("own");
     const iterator = (data as AsyncIterable<unknown>)[Symbol.asyncIterator]();
     await server.write('{"a":');
     await server.write('1}\n{"b"');
@@ -718,50 +488,16 @@ describe("JSON lines", () => {
     expect(error.message).not.toContain("planted");
     await server.closed;
   });
-
-  test("are at most maxResponseBytes long each", async () => {
-    const row = answers("application/jsonl");
-    const answer = { type: "application/jsonl", body: "1\n22\n333\n" };
-    const { data } = await answered(row, answer, { maxResponseBytes: 3 });
-    expect(await allOf(data)).toEqual([1, 22, 333]);
-    const tooLong = allOf((await answered(row, answer, { maxResponseBytes: 2 })).data);
-    expect(await rejectionOf(tooLong)).toMatchObject({ code: "response_too_large" });
-  });
-
-  test("of one long line in many chunks are read in linear time", async () => {
-    const chunk = new TextEncoder().encode("x".repeat(1_000));
-    const chunks = 40_000;
-    let sent = 0;
-    const body = new ReadableStream({
-      pull(controller) {
-        if (sent++ < chunks) controller.enqueue(chunk);
-        else controller.close();
-      },
-    });
-    const quotes = new ReadableStream({
-      async start(controller) {
-        controller.enqueue(new TextEncoder().encode('"'));
-        for await (const one of body) controller.enqueue(one);
-        controller.enqueue(new TextEncoder().encode('"\n'));
-        controller.close();
-      },
-    });
-    const type = "application/jsonl";
-    const fetch = async () => new Response(quotes, { headers: { "content-type": type } });
-    const { data } = await ownCall({ own: answers(type) }, base, { fetch })("own");
-    const [line] = await allOf<string>(data);
-    expect(line).toHaveLength(chunks * 1_000);
-  });
 });
 
 describe.each(["stream", "events", "lines"] as const)("a stream of %s", (kind) => {
-  const type = kind === "events" ? "text/event-stream" : "application/jsonl";
+  const type = kind === "events" ? sse : jsonl;
   const row = kind === "stream" ? {} : answers(type);
   const init = kind === "stream" ? { parseAs: "stream" } : {};
   const line = kind === "events" ? `data: ${"x".repeat(1_000)}\n\n` : `"${"x".repeat(1_000)}"\n`;
 
   test("has the backpressure of its connection: the server waits for the reader", async () => {
-    const total = 64 * 1024 * 1024;
+    const total = 32 * 1024 * 1024;
     let written = 0;
     let isWaiting = false;
     const server = await recordingServer(() => async (response) => {
@@ -787,18 +523,17 @@ describe.each(["stream", "events", "lines"] as const)("a stream of %s", (kind) =
         return isStill;
       })
       .toBe(true);
-    expect(written).toBeLessThan(total / 2);
-    let size = 0;
-    for (let next = await iterator.next(); !next.done; next = await iterator.next()) size++;
-    expect(size).toBeGreaterThan(0);
-    expect(written).toBeGreaterThanOrEqual(total);
+    expect(written).toBeLessThan(total);
+    await iterator.return?.();
   });
 
   test("has a time limit for its head only", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     try {
       const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-      const fetch = async () => new Response(readable, { headers: { "content-type": type } });
+      const fetch = vi.fn(
+        async () => new Response(readable, { headers: { "content-type": type } }),
+      );
       const call = ownCall({ own: row }, base, { fetch, timeoutMs: 1_000 });
       const { data } = await call("own", init);
       const reading = allOf(data);
@@ -807,11 +542,8 @@ describe.each(["stream", "events", "lines"] as const)("a stream of %s", (kind) =
       await writer.write(new TextEncoder().encode(line));
       await writer.close();
       expect(await reading).toHaveLength(1);
-      const headless = ownCall({ own: row }, base, {
-        fetch: () => new Promise(() => {}),
-        timeoutMs: 1_000,
-      })("own", init);
-      const failed = rejectionOf(headless);
+      fetch.mockReturnValue(new Promise(() => {}));
+      const failed = rejectionOf(call("own", init));
       await vi.advanceTimersByTimeAsync(1_000);
       expect(await failed).toMatchObject({ code: "timed_out" });
     } finally {
@@ -822,10 +554,8 @@ describe.each(["stream", "events", "lines"] as const)("a stream of %s", (kind) =
   test("that is aborted after the head ends its connection", async () => {
     const server = await streamingServer(type);
     const abort = new AbortController();
-    const { data } = await ownCall({ own: row }, server.url)("own", {
-      ...init,
-      signal: abort.signal,
-    });
+    const { signal } = abort;
+    const { data } = await ownCall({ own: row }, server.url)("own", { ...init, signal });
     await server.write(line);
     const reading = rejectionOf(allOf(data));
     await settle();
@@ -833,29 +563,28 @@ describe.each(["stream", "events", "lines"] as const)("a stream of %s", (kind) =
     expect(await reading).toMatchObject({ message: "enough" });
     await server.closed;
   });
+});
 
-  if (kind === "stream") return;
-  test("that is aborted ends, although the body of a fetch of the caller's does not", async () => {
-    const cancel = vi.fn();
-    const fetch = async () =>
-      new Response(new ReadableStream({ cancel }), { headers: { "content-type": type } });
-    const abort = new AbortController();
-    const call = ownCall({ own: row }, base, { fetch });
-    const { data } = await call("own", { signal: abort.signal });
-    const reading = rejectionOf(allOf(data));
-    await settle();
-    abort.abort(new Error("enough"));
-    expect(await reading).toMatchObject({ message: "enough" });
-    expect(cancel).toHaveBeenCalledOnce();
-  });
+test("a stream that is aborted ends, although the body of a fetch of the caller's does not", async () => {
+  const cancel = vi.fn();
+  const headers = { "content-type": sse };
+  const fetch = async () => new Response(new ReadableStream({ cancel }), { headers });
+  const abort = new AbortController();
+  const { signal } = abort;
+  const { data } = await ownCall({ own: events }, base, { fetch })("own", { signal });
+  const reading = rejectionOf(allOf(data));
+  await settle();
+  abort.abort(new Error("enough"));
+  expect(await reading).toMatchObject({ message: "enough" });
+  expect(cancel).toHaveBeenCalledOnce();
 });
 
 test("what is read whole has the time limit to its last byte", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   try {
     const fetch = async () =>
-      new Response(new ReadableStream(), { headers: { "content-type": "image/png" } });
-    const call = ownCall({ own: answers("image/png") }, base, { fetch, timeoutMs: 1_000 });
+      new Response(new ReadableStream(), { headers: { "content-type": png } });
+    const call = ownCall({ own: answers(png) }, base, { fetch, timeoutMs: 1_000 });
     const failed = rejectionOf(call("own"));
     await vi.advanceTimersByTimeAsync(1_000);
     expect(await failed).toMatchObject({ code: "timed_out" });
@@ -867,18 +596,15 @@ test("what is read whole has the time limit to its last byte", async () => {
 test("validate sees the data of JSON only, whatever else a success may be", async () => {
   const seen: unknown[] = [];
   const validate = ({ data }: { readonly data: unknown }) => void seen.push(data);
-  const row = {
-    success: [200, 204],
-    ...answers("application/json", "text/csv", "text/event-stream"),
-  };
-  const calls: [answer: object, init?: object][] = [
-    [{ type: "application/json", body: "[1]" }],
-    [{ type: "text/csv", body: "a" }],
-    [{ type: "text/event-stream", body: "data: 1\n\n" }],
-    [{ type: "application/json", body: "[2]" }, { parseAs: "text" }],
-    [{ type: "text/csv", body: "[3]" }, { parseAs: "json" }],
-    [{ type: "application/json", body: "[4]" }, { envelope: "wrapped" }],
+  const calls: [answer: Answer, init?: object][] = [
+    [{ type: json, body: "[1]" }],
+    [{ type: csv, body: "a" }],
+    [{ type: sse, body: "data: 1\n\n" }],
+    [{ type: json, body: "[2]" }, { parseAs: "text" }],
+    [{ type: csv, body: "[3]" }, { parseAs: "json" }],
+    [{ type: json, body: "[4]" }, { envelope: "wrapped" }],
   ];
-  for (const [answer, init] of calls) await answered(row, answer, init, { validate });
+  for (const [answer, init] of calls)
+    await answered(answers(json, csv, sse), answer, init, { validate });
   expect(seen).toEqual([[1], [3]]);
 });
