@@ -38,20 +38,16 @@ describe("the customer log", () => {
     expect(customerLog.last({ rule: "code.unspent" })).toBeUndefined();
   });
 
-  const bad = [
-    { tenant: "acme" },
-    { rule: "nonsense" },
-    { rule: "toString" },
-    { rule: 1 },
-    { rule: null },
-  ];
-  test.each(bad)("refuses the filter %j, which would match nothing", (filter) => {
-    const { customerLog } = new PluginClient().emulator;
-    const message = expect.stringMatching(Object.keys(filter)[0] ?? "");
-    const refused = expect.objectContaining({ code: "option_invalid", message });
-    expect(() => customerLog.entries(filter as object)).toThrow(refused);
-    expect(() => customerLog.last(filter as object)).toThrow(refused);
-  });
+  test.each([{ tenant: "acme" }, { rule: "nonsense" }, { rule: "toString" }, { rule: null }])(
+    "refuses the filter %j, which would match nothing",
+    (filter) => {
+      const { customerLog } = new PluginClient().emulator;
+      const message = expect.stringMatching(Object.keys(filter)[0] ?? "");
+      const refused = expect.objectContaining({ code: "option_invalid", message });
+      expect(() => customerLog.entries(filter as object)).toThrow(refused);
+      expect(() => customerLog.last(filter as object)).toThrow(refused);
+    },
+  );
 
   const verifier = "Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30";
   const fields = ["client_id", "grant_type", "client_assertion_type", "client_assertion", "code"];
@@ -66,9 +62,8 @@ describe("the customer log", () => {
 
   test("has no client if a secret is launched in its place", () => {
     const { emulator } = new LaunchedPlugin();
-    expect(() =>
-      emulator.launch({ tenantId: "acme", clientId: verifier, userId: "ada" }),
-    ).toThrow();
+    const launch = { tenantId: "acme", clientId: verifier, userId: "ada" };
+    expect(() => emulator.launch(launch)).toThrow();
     expect(emulator.customerLog.last()).toMatchObject({ tenantId: "acme", rule: "launch.plugin" });
     expect(emulator.customerLog.last()).not.toHaveProperty("clientId");
   });
@@ -92,15 +87,15 @@ describe("the customer log", () => {
     expect(plugin.emulator.customerLog.last({ clientId: "planner-2" })).toMatchObject(entry);
   });
 
-  const times: { claims: (now: number) => object; actual: string }[] = [
-    { claims: (now) => ({ iat: now - 331 }), actual: "331 s old" },
-    { claims: (now) => ({ iat: now + 31 }), actual: "31 s ahead" },
-    { claims: (now) => ({ iat: now - 60, exp: now - 31 }), actual: "31 s past" },
-    { claims: (now) => ({ exp: now + 301 }), actual: "301 s after iat" },
-  ];
-  test.each(times)("says that an assertion is $actual", async ({ claims, actual }) => {
+  const now = START / 1000;
+  test.each([
+    { claims: { iat: now - 331 }, actual: "331 s old" },
+    { claims: { iat: now + 31 }, actual: "31 s ahead" },
+    { claims: { iat: now - 60, exp: now - 31 }, actual: "31 s past" },
+    { claims: { exp: now + 301 }, actual: "301 s after iat" },
+  ])("says that an assertion is $actual", async ({ claims, actual }) => {
     const plugin = new PluginClient();
-    await plugin.requestToken({ claims: { ...claims(START / 1000) } });
+    await plugin.requestToken({ claims });
     expect(plugin.emulator.customerLog.last(reporter)).toMatchObject({ actual });
   });
 
@@ -116,29 +111,27 @@ describe("the customer log", () => {
 });
 
 describe("an entry", () => {
+  const verifier = "Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30";
   const host = "https://staging-7.emulator.internal.services.customer.example:8443/x";
-  const quoted = ["http://h.example/x", host, "0b8a5b1e-9d0c-4d5b-8d8e-3f6a2c1b7e90", 'a "b"'];
-  test.each(quoted)("quotes the string %j", (value) => {
-    expect(shown(value)).toBe(JSON.stringify(value));
-  });
+  const uuid = "0b8a5b1e-9d0c-4d5b-8d8e-3f6a2c1b7e90";
 
-  const described: [name: string, value: string][] = [
-    ["a JWT, however short", "eyJhbGciOiJub25lIn0.e30."],
-    ["a JWT inside other text", "Bearer eyJh.e30.c2ln"],
-    ["a string of 201 characters", "x".repeat(201)],
-    ["a possible code or token", "OhWV1FoODWwUYFsdAyZcJ3LQSwbN18X6Nz9IdyrEm30"],
-    ["a verifier with dots and tildes", "Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30"],
-    ["a verifier in a URL", "http://h.example/Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30"],
-    ["a verifier before a host", "http://Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30@h.ex/"],
-    ["control characters", "a\nb"],
-  ];
-  test.each(described)("gives only the length of %s", (_, value) => {
-    expect(shown(value)).toBe(`a string of length ${value.length}`);
-  });
-
-  test("quotes numbers and null, and describes everything else", () => {
+  test("quotes short texts, numbers and null, and describes everything else", () => {
+    for (const value of ["http://h.example/x", host, uuid, 'a "b"'])
+      expect(shown(value)).toBe(JSON.stringify(value));
     const values = [undefined, 1.5, null, ["secret"], { secret: 1 }];
     expect(values.map(shown)).toEqual(["absent", "1.5", "null", "an array of 1", "an object"]);
+  });
+
+  test.each([
+    { name: "a JWT, however short", value: "eyJhbGciOiJub25lIn0.e30." },
+    { name: "a JWT inside other text", value: "Bearer eyJh.e30.c2ln" },
+    { name: "a string of 201 characters", value: "x".repeat(201) },
+    { name: "a verifier with dots and tildes", value: verifier },
+    { name: "a verifier in a URL", value: `http://h.example/${verifier}` },
+    { name: "a verifier before a host", value: `http://${verifier}@h.ex/` },
+    { name: "control characters", value: "a\nb" },
+  ])("gives only the length of $name", ({ value }) => {
+    expect(shown(value)).toBe(`a string of length ${value.length}`);
   });
 
   test("quotes a kid even if it is a thumbprint", () => {
@@ -150,15 +143,7 @@ describe("an entry", () => {
     for (const value of ["reporter", "plugin-2", "Acme.reports_eu-1", "com.example.device-list"])
       expect(shownClientId(value)).toBe(`"${value}"`);
     const long = "correct-horse-battery-staple-longpassword";
-    const possibleSecrets = [
-      "open sesame",
-      "s3cr3t",
-      "gT7qLw92",
-      "AKIAIOSFODNN",
-      long,
-      quoted[2] ?? "",
-    ];
-    for (const value of possibleSecrets)
+    for (const value of ["open sesame", "s3cr3t", "gT7qLw92", "AKIAIOSFODNN", long, uuid])
       expect(shownClientId(value)).toBe(`a string of length ${value.length}`);
   });
 
@@ -277,49 +262,28 @@ describe("canaries and their hashes are absent from log, journal, pages and insp
     const cookie = [...browser.cookies.values()].at(-1);
     await browser.submit({ decision: "allow" });
     const code = new URL(browser.location).searchParams.get("code") ?? "";
-    await browser.open(
-      browser.location.replace("https://portal.example", "http://emulator.localhost"),
-    );
+    await browser.open(browser.location.replace("portal.example", "emulator.localhost"));
     const first = await portal.tokens(await portal.exchange({ ...pkce, code }));
     const second = await portal.tokens(await portal.refresh(first.refresh_token));
-    await portal.exchange({ ...pkce, code }, { client_secret: `${PORTAL_SECRET}x` });
-    await portal.exchange({ ...pkce, code }, { client_id: PORTAL_SECRET });
-    await portal.exchange({ ...pkce, code });
-    await portal.exchange(
-      { ...pkce, code },
+    for (const changes of [
+      { client_secret: `${PORTAL_SECRET}x` },
+      { client_id: PORTAL_SECRET },
+      {},
       { redirect_uri: PORTAL_SECRET, client_id: pkce.codeVerifier },
-    );
+    ])
+      await portal.exchange({ ...pkce, code }, changes);
     await portal.refresh(first.refresh_token);
-    await portal.refresh(second.refresh_token, { client_id: second.refresh_token });
-    await portal.refresh(second.refresh_token, {
-      client_id: PORTAL_SECRET,
-      scope: second.access_token,
-    });
-    const tokens = {
-      ...second,
-      oldRefreshToken: first.refresh_token,
-      oldAccessToken: first.access_token,
-    };
-    const canaries = {
-      password,
-      PORTAL_SECRET,
-      state,
-      code,
-      ...tokens,
-      formToken,
-      request,
-      cookie,
-    };
+    const misplaced = { client_id: PORTAL_SECRET, scope: second.access_token };
+    for (const changes of [{ client_id: second.refresh_token }, misplaced])
+      await portal.refresh(second.refresh_token, changes);
+    const old = { oldRefreshToken: first.refresh_token, oldAccessToken: first.access_token };
+    const typed = { password, PORTAL_SECRET, state };
+    const canaries = { ...typed, code, ...second, ...old, formToken, request, cookie };
     expect((await everyPage(portal.emulator)).match(/Refresh</g)?.length).toBeGreaterThan(4);
     await expectAbsent(portal.emulator, { ...canaries, ...pkce });
     // A request that is refused immediately begins a flow too.
-    const wrong = {
-      client_id: PORTAL_SECRET,
-      redirect_uri: password,
-      scope: state,
-      response_type: code,
-    };
-    await portal.emulator.fetch(portal.authorizationUrl(wrong));
+    const wrong = { client_id: PORTAL_SECRET, redirect_uri: password, scope: state };
+    await portal.emulator.fetch(portal.authorizationUrl({ ...wrong, response_type: code }));
     expect(await everyPage(portal.emulator)).toContain("authorization.client");
     await expectAbsent(portal.emulator, canaries);
     const verifierTail = pkce.codeVerifier.slice(1);
