@@ -155,6 +155,16 @@ describeInChromium("in Chromium", (browser) => {
     expect(second?.state).not.toBe(first?.state);
   });
 
+  test("the fault duplicate-auth-code makes the host post the same message twice", async () => {
+    const page = await signIn(await open("/host/acme"));
+    plugin.emulator.faults.add({ name: "duplicate-auth-code" });
+    await page.getByRole("button", { name: "Planner" }).click();
+    await expect.poll(() => got(page)).toHaveLength(2);
+    const [first, second] = await got(page);
+    expect(second).toEqual(first);
+    expect(first).not.toHaveProperty("posts");
+  });
+
   test("the host does not answer a message from another window, from another origin, or of another shape", async () => {
     const page = await signIn(await open("/host/acme"));
     await page.getByRole("button", { name: "Quiet" }).click();
