@@ -1,19 +1,11 @@
-// Documents as others write them: several files, operations without names, and many mistakes at
-// once.
+// Documents as others write them: several files, operations without names, and the two documents
+// swapped.
 import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { type GenerateError, generate, type Notice } from "../../src/generate/index.js";
-import {
-  answer,
-  generated,
-  json,
-  DONE as ok,
-  openapi,
-  refusalOf,
-  sample,
-} from "./sample-documents.js";
+import { answer, generated, json, DONE as ok, openapi, sample } from "./sample-documents.js";
 
 describe("references to other files", () => {
   const files: Readonly<Record<string, object>> = {
@@ -137,18 +129,6 @@ describe("references to other files", () => {
     });
   });
 
-  test("to another address are refused with the command that bundles them", async () => {
-    const error = await refusalOf(openapi({ "/a": { $ref: "https://api.example/a.yaml" } }));
-    expect(error).toMatchObject({ code: "reference_external", pointer: "/paths/~1a" });
-    expect(error.message).toMatch(/npx @redocly\/cli bundle \S+\/a\.yaml --output bundled\.yaml$/);
-  });
-
-  test("with the separators of Windows are refused with the advice to write a slash", async () => {
-    const error = await refusalOf(openapi({ "/a": { $ref: "paths\\a.yaml" } }));
-    expect(error).toMatchObject({ code: "reference_missing", pointer: "/paths/~1a" });
-    expect(error.message).toContain("write / between folders");
-  });
-
   test("are reported to onFile before they are read, and missing ones too", async () => {
     const { documents, out, root } = await written(main, {
       ...files,
@@ -186,44 +166,21 @@ describe("references to other files", () => {
   });
 });
 
-describe("operations without an operationId", () => {
-  test("are named by method and path, and listed once", async () => {
-    const paths = {
-      "/": { get: { responses: ok } },
-      "/users/{id}/open-tasks": {
-        get: { responses: ok },
-        post: { operationId: "", responses: ok },
-      },
-    };
-    const named = structuredClone(paths) as typeof paths &
-      Record<"/users/{id}/open-tasks", { parameters?: object }>;
-    named["/users/{id}/open-tasks"].parameters = [
-      { name: "id", in: "path", required: true, schema: {} },
-    ];
-    const { notices, text } = await generated(openapi(named));
-    expect(notices).toEqual([
-      {
-        level: "note",
-        code: "operation_named",
-        document: "a.yaml",
-        message:
-          "a.yaml: operations without an operationId are called by method and path: " +
-          "getRoot (GET /), getUsersByIdOpenTasks (GET /users/{id}/open-tasks), " +
-          "postUsersByIdOpenTasks (POST /users/{id}/open-tasks)",
-      },
-    ]);
-    expect(await text("operations.ts")).toContain(
-      'A.operations["getUsersByIdOpenTasks"]["parameters"]["path"]',
-    );
-  });
-
-  test("are refused if two have the same name, which names both", async () => {
-    const error = await refusalOf(
-      openapi({ "/a-b": { get: { responses: ok } }, "/a/b": { get: { responses: ok } } }),
-    );
-    expect(error.code).toBe("operation_id_duplicate");
-    expect(error.message).toContain('GET /a/b has the operationId "getAB" of GET /a-b');
-  });
+test("operations without an operationId are named by method and path, and listed once", async () => {
+  const parameters = [{ name: "id", in: "path", required: true, schema: {} }];
+  const tasks = { get: { responses: ok }, post: { operationId: "", responses: ok }, parameters };
+  const document = openapi({ "/": { get: { responses: ok } }, "/users/{id}/open-tasks": tasks });
+  const { notices, text } = await generated(document);
+  const message =
+    "a.yaml: operations without an operationId are called by method and path: " +
+    "getRoot (GET /), getUsersByIdOpenTasks (GET /users/{id}/open-tasks), " +
+    "postUsersByIdOpenTasks (POST /users/{id}/open-tasks)";
+  expect(notices).toEqual([
+    { level: "note", code: "operation_named", document: "a.yaml", message },
+  ]);
+  expect(await text("operations.ts")).toContain(
+    'A.operations["getUsersByIdOpenTasks"]["parameters"]["path"]',
+  );
 });
 
 describe("swapped documents", () => {
@@ -238,6 +195,8 @@ describe("swapped documents", () => {
     ]);
   });
 
+  const tokenOfA = "/api/v1/{tenantId}/external-plugin/oauth/token";
+
   test.each([
     { name: "/v1 in Variant A", A: at("/v1/things"), B: at("/things") },
     { name: "/api/v1 in Variant B", A: at("/things"), B: at("/api/v1/{tenantId}/things") },
@@ -245,8 +204,6 @@ describe("swapped documents", () => {
     const { documents, out } = await sample(A, B);
     await generate({ documents, out, strict: true });
   });
-
-  const tokenOfA = "/api/v1/{tenantId}/external-plugin/oauth/token";
 
   test("are noticed by a token path: that of A is refused in B, that of B is a warning in A, which any API may have", async () => {
     const { documents, out } = await sample(at("/things"), at(tokenOfA));
@@ -258,89 +215,17 @@ describe("swapped documents", () => {
     ]);
     expect(notices[0]?.message).toMatch(/^a\.yaml:\d+:\d+#/);
   });
-
-  test("are not seen in documents that describe the token endpoints of both", async () => {
-    const tokens = { [tokenOfA]: {}, "/v1/auth/token": {} };
-    const [A, B] = [at("/api/v1/{tenantId}/things"), at("/v1/things")].map((document) => {
-      const { paths } = document as { readonly paths: object };
-      return { ...document, paths: { ...paths, ...tokens } };
-    });
-    const { documents, out } = await sample(A as object, B);
-    await generate({ documents, out, strict: true });
-  });
 });
 
-describe("what an operation documents", () => {
-  test("as parameters in the path may differ from the path, whose names are then sent", async () => {
-    const operation = {
-      operationId: "a",
-      parameters: [
-        { name: "id", in: "path", required: true, schema: { type: "integer" } },
-        { name: "old", in: "path", required: true, schema: { type: "string" } },
-      ],
-      responses: ok,
-    };
-    const { text } = await generated(openapi({ "/{id}/{part}": { get: operation } }));
-    expect(await text("operations.ts")).toContain("path: { id: number; part: string }");
-  });
-});
-
-describe("a run with several mistakes", () => {
-  const missing = (name: string) => answer({ $ref: `#/components/schemas/${name}` });
-  const wrong = {
-    "/a": { get: { operationId: "a", responses: missing("One") } },
-    "/b": { get: { operationId: "a", responses: missing("Two") } },
-    "/c": {
-      get: {
-        operationId: "c",
-        parameters: [{ name: "p", in: "query", style: "label" }],
-        responses: ok,
-      },
-    },
-    d: {},
+test("parameters in the path that differ from those of the operation are sent by the names of the path", async () => {
+  const operation = {
+    operationId: "a",
+    parameters: [
+      { name: "id", in: "path", required: true, schema: { type: "integer" } },
+      { name: "old", in: "path", required: true, schema: { type: "string" } },
+    ],
+    responses: ok,
   };
-
-  test("reports all of them, of both documents, each once and with its line", async () => {
-    const { documents, out } = await sample(openapi(wrong), openapi({ "/e": { gte: {} } }));
-    const error = await generate({ documents, out }).catch((cause) => cause);
-    const codes = error.errors.map(({ code }: GenerateError) => code).sort();
-    expect(codes).toEqual([
-      "document_invalid",
-      "document_invalid",
-      "operation_id_duplicate",
-      "reference_missing",
-      "reference_missing",
-      "style_invalid",
-    ]);
-    for (const { message } of error.errors) {
-      expect(message).toMatch(/^[ab]\.yaml:\d+:\d+#\//);
-      expect(error.message.split("\n")).toContain(message);
-    }
-  });
-
-  test("in the syntax of a file reports those", async () => {
-    const error = await refusalOf("openapi: 3.1.0\na: !x 1\nb: !y 2\n");
-    expect(error.errors).toHaveLength(2);
-    expect(error.code).toBe("document_not_yaml");
-  });
-
-  test("stops at a circle of references, since nothing can follow it", async () => {
-    const Loop = { allOf: [{ $ref: "#/components/schemas/Loop" }] };
-    const paths = {
-      "/a": { post: { operationId: "a", requestBody: { content: json(Loop) }, responses: ok } },
-    };
-    const error = await refusalOf(openapi(paths, { schemas: { Loop } }));
-    expect(error.errors.map(({ code }) => code)).toContain("reference_circular");
-  });
-});
-
-test("the lines of a large JSON document are those of its text", async () => {
-  const document = openapi({ "/a": { get: { operationId: "a", parameters: [{ name: "p" }] } } });
-  for (const indent of [undefined, 2, "\t"]) {
-    const text = JSON.stringify(document, undefined, indent);
-    const error = await refusalOf(text);
-    const before = text.slice(0, text.indexOf("{", text.indexOf('"parameters"')));
-    const lines = before.split("\n");
-    expect(error.message).toContain(`a.yaml:${lines.length}:${(lines.at(-1) ?? "").length + 1}#`);
-  }
+  const { text } = await generated(openapi({ "/{id}/{part}": { get: operation } }));
+  expect(await text("operations.ts")).toContain("path: { id: number; part: string }");
 });
