@@ -58,9 +58,13 @@ const scopes = (...names: readonly string[]) => ({
   responses: empty,
 });
 
-function probe(name: string, old: object, revised: object, level?: Level, corrected?: "corrected") {
-  return { name, old, revised, level, isCorrected: corrected !== undefined };
-}
+const probe = (name: string, old: object, revised: object) => ({ name, old, revised });
+type Probe = ReturnType<typeof probe>;
+const at = (level: Level | undefined, ...rows: readonly Probe[]) =>
+  rows.map((row) => ({ ...row, level, isCorrected: false }));
+/** The level is not the one of Redocly. */
+const corrected = (level: Level, ...rows: readonly Probe[]) =>
+  rows.map((row) => ({ ...row, level, isCorrected: true }));
 
 const none = {};
 const a = object({ a: text });
@@ -80,74 +84,62 @@ const inPath = (name: string) => ({
   ...query({ name, in: "path", required: true }),
 });
 
-/** The level that a client needs, and whether it is not the one of Redocly. */
+/** The level that a client needs. */
 const probes = [
-  probe("nothing", response(a), response(a)),
-  probe("an operation that is added", none, { path: "/somewhere/else", ...plain }, "additive"),
-  probe("an operation that is removed", request(ab), none, "breaking"),
-  probe("another operationId", plain, { ...plain, operationId: "other" }, "breaking"),
-  probe("a description", plain, { ...plain, description: "Now." }, "neutral"),
-  probe("a deprecation", plain, { ...plain, deprecated: true }, "neutral"),
-  probe(
-    "a server that is removed",
-    { ...plain, servers: [{ url: "/a" }] },
-    plain,
+  ...at(undefined, probe("nothing", response(a), response(a))),
+  ...at(
     "neutral",
-    "corrected",
+    probe("a description", plain, { ...plain, description: "Now." }),
+    probe("a deprecation", plain, { ...plain, deprecated: true }),
   ),
-  probe("a link", plain, { ...plain, externalDocs: { url: "/" } }, "neutral", "corrected"),
-  probe("another name of a path parameter", inPath("id"), inPath("no"), "breaking", "corrected"),
-  probe("an optional parameter", plain, query({}), "additive"),
-  probe("a required parameter", plain, query({ required: true }), "breaking"),
-  probe(
-    "a parameter that is optional now",
-    query({ required: true }),
-    query({}),
+  ...corrected(
+    "neutral",
+    probe("a server that is removed", { ...plain, servers: [{ url: "/a" }] }, plain),
+    probe("a link", plain, { ...plain, externalDocs: { url: "/" } }),
+  ),
+  ...at(
     "additive",
-    "corrected",
+    probe("an operation that is added", none, { path: "/somewhere/else", ...plain }),
+    probe("an optional parameter", plain, query({})),
+    probe("an optional request field", request(a), request(ab)),
+    probe("an optional request body", plain, request(a, false)),
+    probe("a response field that is added", response(a), response(ab)),
+    probe("another failure", response(a), response(a, conflict)),
   ),
-  probe("a parameter that is removed", query({ name: "x" }, {}), query({ name: "x" }), "breaking"),
-  probe("an optional request field", request(a), request(ab), "additive"),
-  probe("a required request field", request(a), request({ ...ab, required: ["b"] }), "breaking"),
-  probe("a request field that is removed", request(ab), request(a), "breaking", "corrected"),
-  probe(
-    "a request field that is optional now",
-    request(needed),
-    request(a),
+  ...corrected(
     "additive",
-    "corrected",
+    probe("a parameter that is optional now", query({ required: true }), query({})),
+    probe("a request field that is optional now", request(needed), request(a)),
+    probe("a request value that is added", request(narrow), request(wide)),
+    probe("null that a request may hold", request(a), request(nullable)),
+    probe("a response field that is required now", response(a), response(needed)),
+    probe("a response that is described now", response({}), response(described)),
+    probe("one scope less", scopes("x:read", "y:read"), scopes("x:read")),
   ),
-  probe("a request value that is removed", request(wide), request(narrow), "breaking"),
-  probe("a request value that is added", request(narrow), request(wide), "additive", "corrected"),
-  probe("null that a request may hold", request(a), request(nullable), "additive", "corrected"),
-  probe("a required request body", plain, request(a), "breaking", "corrected"),
-  probe("an optional request body", plain, request(a, false), "additive"),
-  probe("a response field that is added", response(a), response(ab), "additive"),
-  probe("a response field that is removed", response(ab), response(a), "breaking"),
-  probe("a response field that is optional now", response(needed), response(a), "breaking"),
-  probe(
-    "a response field that is required now",
-    response(a),
-    response(needed),
-    "additive",
-    "corrected",
+  ...at(
+    "breaking",
+    probe("an operation that is removed", request(ab), none),
+    probe("another operationId", plain, { ...plain, operationId: "other" }),
+    probe("a required parameter", plain, query({ required: true })),
+    probe("a parameter that is removed", query({ name: "x" }, {}), query({ name: "x" })),
+    probe("a required request field", request(a), request({ ...ab, required: ["b"] })),
+    probe("a request value that is removed", request(wide), request(narrow)),
+    probe("a response field that is removed", response(ab), response(a)),
+    probe("a response field that is optional now", response(needed), response(a)),
+    probe("null that a response may hold", response(a), response(nullable)),
+    probe("a response value that is added", response(narrow), response(wide)),
+    probe("a failure that is removed", response(a, conflict), response(a)),
+    probe("one more scope", scopes("x:read"), scopes("x:read", "y:read")),
   ),
-  probe("null that a response may hold", response(a), response(nullable), "breaking"),
-  probe("a response value that is added", response(narrow), response(wide), "breaking"),
-  probe(
-    "a response that is described now",
-    response({}),
-    response(described),
-    "additive",
-    "corrected",
+  ...corrected(
+    "breaking",
+    probe("another name of a path parameter", inPath("id"), inPath("no")),
+    probe("a request field that is removed", request(ab), request(a)),
+    probe("a required request body", plain, request(a)),
+    probe("a response that has no schema now", response(a), shapeless),
+    probe("another success", response(a), response(a, accepted)),
+    probe("no plugin token", plain, { ...plain, "x-plugin-enabled": false }),
   ),
-  probe("a response that has no schema now", response(a), shapeless, "breaking", "corrected"),
-  probe("another success", response(a), response(a, accepted), "breaking", "corrected"),
-  probe("another failure", response(a), response(a, conflict), "additive"),
-  probe("a failure that is removed", response(a, conflict), response(a), "breaking"),
-  probe("one more scope", scopes("x:read"), scopes("x:read", "y:read"), "breaking"),
-  probe("one scope less", scopes("x:read", "y:read"), scopes("x:read"), "additive", "corrected"),
-  probe("no plugin token", plain, { ...plain, "x-plugin-enabled": false }, "breaking", "corrected"),
 ];
 
 describe("the level of a change", () => {
@@ -243,41 +235,32 @@ describe("diffDocuments", () => {
     ]);
   });
 
-  const yaml = (text: string) => ({ "document.yaml": text });
   const example = { "text/plain": { schema: text, example: { $ref: "http://127.0.0.1/secret" } } };
-  const row = (name: string, files: object, code: GenerateErrorCode, says: string) => ({
-    ...{ name, files, code, says },
-  });
-  test.each<{ name: string; files: object; code: GenerateErrorCode; says: string }>([
-    row("a file that is missing", {}, "document_unreadable", "no such file"),
-    row("a file that is not YAML", yaml("a: [1"), "document_not_yaml", "document.yaml"),
-    row(
-      "a document of the other variant",
-      { "document.yaml": inA },
-      "document_swapped",
-      "of Variant B",
-    ),
-    row(
-      "a misspelt method",
-      { "document.yaml": openapi({ "/v1/a": { psot: {} } }) },
-      "document_invalid",
-      '"psot" is not a method',
-    ),
-    row(
-      "an example that names an address",
-      {
-        "document.yaml": openapi({
-          "/v1/a": {
-            get: { operationId: "a", responses: { 200: { description: ".", content: example } } },
-          },
-        }),
-      },
-      "reference_external",
-      "not followed",
-    ),
-  ])("refuses $name", async ({ name, files, code, says }) => {
+  const responses = { 200: { description: ".", content: example } };
+  test.each<{ name: string; document?: unknown; code: GenerateErrorCode; says: string }>([
+    { name: "a file that is missing", code: "document_unreadable", says: "no such file" },
+    {
+      name: "a document of the other variant",
+      document: inA,
+      code: "document_swapped",
+      says: "of Variant B",
+    },
+    {
+      name: "a misspelt method",
+      document: openapi({ "/v1/a": { psot: {} } }),
+      code: "document_invalid",
+      says: '"psot" is not a method',
+    },
+    {
+      name: "an example that names an address",
+      document: openapi({ "/v1/a": { get: { operationId: "a", responses } } }),
+      code: "reference_external",
+      says: "not followed",
+    },
+  ])("refuses $name", async ({ name, document, code, says }) => {
+    const files = document === undefined ? {} : { "document.json": document };
     const at = await written(name, { ...files, "variant-b.json": inB });
-    const refused = diffDocuments(join(at, "variant-b.json"), join(at, "document.yaml"));
+    const refused = diffDocuments(join(at, "variant-b.json"), join(at, "document.json"));
     await expect(refused).rejects.toMatchObject({ code, message: expect.stringContaining(says) });
   });
 
@@ -321,16 +304,10 @@ describe("the program of Redocly", () => {
       source: 'process.stderr.write("║ Node.js 20 ║\\nthe disk is full\\n"); process.exit(2)',
       says: "the disk is full",
     },
-    { name: "prints no JSON", source: 'console.log("hello")', says: "it printed no report" },
-    {
-      name: "prints a report of another version",
-      source: 'console.log("{}")',
-      says: "it printed no report",
-    },
+    { name: "prints another report", source: 'console.log("{}")', says: "it printed no report" },
   ])("is reported when it $name", async ({ source, says }) => {
-    const message = expect.stringMatching(
-      new RegExp(`redocly diff failed: [^║]*${says}[^║]*npm install`),
-    );
+    const words = `redocly diff failed: [^║]*${says}[^║]*npm install`;
+    const message = expect.stringMatching(words);
     await expect(run(source)).rejects.toMatchObject({ code: "diff_failed", message });
   });
 

@@ -10,6 +10,7 @@ import type { z } from "zod";
 import { readApi } from "../../src/generate/emit/emulation.js";
 import { generate } from "../../src/generate/index.js";
 import {
+  answer,
   type CompiledSample,
   compiledSample,
   generated,
@@ -29,6 +30,9 @@ const parameter = (place: string, name: string, required = place === "path") => 
   schema: { type: "string" },
 });
 
+const DEEP = { type: "object", properties: { "x y": { enum: ["deep"] } } };
+const DEEP_PLACE = "#/paths/~1deep~1{b}/get/parameters/1/schema/properties";
+
 const AWKWARD = openapi(
   {
     "/tenants/{tenantId}/things/{thing-id}": {
@@ -45,6 +49,8 @@ const AWKWARD = openapi(
           parameter("header", "Content-Type"),
           parameter("cookie", "session"),
         ],
+        // fetch sends no body with GET.
+        requestBody: { required: true, content: json({ type: "object" }) },
         responses: {
           200: { description: "One.", content: json({ type: "string" }) },
           404: { $ref: "#/components/responses/NotFound" },
@@ -65,6 +71,8 @@ const AWKWARD = openapi(
     "/things": {
       post: {
         operationId: "things.create",
+        // fetch sends this header by itself.
+        parameters: [parameter("header", "Content-Length", true)],
         requestBody: {
           content: { "text/csv": {}, "application/problem+json": { schema: { type: "object" } } },
         },
@@ -74,6 +82,23 @@ const AWKWARD = openapi(
       delete: { operationId: "'quo\"ted`", responses: { default: { description: "Any." } } },
     },
     "/shared": { $ref: "#/components/pathItems/Shared" },
+    "/deep/{b}": {
+      get: {
+        operationId: "deep",
+        parameters: [parameter("path", "b"), { ...parameter("query", "q"), schema: DEEP }],
+        responses: answer({ type: "array", items: { type: "integer" } }),
+      },
+    },
+    "/referring": {
+      get: {
+        operationId: "referring",
+        parameters: [{ $ref: "#/paths/~1deep~1%7Bb%7D/get/parameters/1" }],
+        responses: {
+          200: { $ref: "#/paths/~1deep~1{b}/get/responses/200" },
+          400: { description: "Deep.", content: json({ $ref: `${DEEP_PLACE}/x%20y` }) },
+        },
+      },
+    },
   },
   {
     responses: { NotFound: { description: "None.", content: json({ type: "boolean" }) } },
@@ -99,88 +124,48 @@ test("a bundler leaves out answers that nothing uses", async () => {
   expect(code).not.toContain("JSON.parse");
 });
 
-test.each(["get", "head"])(
-  "a %s has no body, which fetch would not send, and generate warns",
-  async (method) => {
-    const requestBody = { required: true, content: json({ type: "object" }) };
-    const operation = {
-      operationId: "find",
-      requestBody,
-      responses: { 200: { description: "Done." } },
-    };
-    const { notices, text } = await generated(openapi({ "/v1/things": { [method]: operation } }));
-    const message = expect.stringContaining("requires a body, but fetch sends none");
-    expect(notices).toMatchObject([{ level: "warning", code: "document_invalid", message }]);
-    expect(await text("operations.ts")).toMatch(/find: \{\n\s+args: \[init\?:/);
-    expect(await text("operations.ts")).not.toContain("bodyRequired: true");
+const flag = { type: "boolean" };
+const map = {
+  ...{ type: "object", properties: { empty: flag }, additionalProperties: { type: "string" } },
+};
+const subject = (schema: object) => ({
+  ...{ type: "object", required: ["kind"], properties: { kind: { type: "string", ...schema } } },
+});
+const either = (name: string) => ({
+  oneOf: [{ $ref: `#/components/schemas/${name}` }],
+  discriminator: { propertyName: "kind" },
+});
+
+test.each([
+  {
+    name: "a map allows the members beside it, so that there are values of it",
+    schemas: { Map: map },
+    type: /Map: \{\s+empty\?: boolean;\s+\} & \{\s+\[key: string\]: string \| boolean;/,
   },
-);
-
-test("the type of a map allows the members beside it, so that there are values of it", async () => {
-  const flag = { type: "boolean" };
-  const map = {
-    type: "object",
-    properties: { empty: flag },
-    additionalProperties: { type: "string" },
-  };
-  const { text } = await generated(
-    openapi({}, { schemas: { Map: map, Flags: { ...map, additionalProperties: flag } } }),
-  );
-  const types = await text("variant-a.ts");
-  expect(types).toMatch(
-    /Map: \{\s+empty\?: boolean;\s+\} & \{\s+\[key: string\]: string \| boolean;/,
-  );
-  expect(types).toMatch(/Flags: \{\s+empty\?: boolean;\s+\} & \{\s+\[key: string\]: boolean;/);
-});
-
-test("a member with a default is as optional as the document says, in bodies and answers", async () => {
-  const Job = { type: "object", properties: { tries: { type: "integer", default: 3 } } };
-  const { text } = await generated(openapi({}, { schemas: { Job } }));
-  expect(await text("variant-a.ts")).toMatch(/tries\?: number;/);
-});
-
-test("a member that tells alternatives apart has the values that its own schema names", async () => {
-  const kind = (only: string) => ({ type: "string", enum: [only] });
-  const named = (only: string) => ({
-    type: "object",
-    required: ["kind"],
-    properties: { kind: kind(only) },
-  });
-  const either = (...names: string[]) => ({
-    oneOf: names.map((name) => ({ $ref: `#/components/schemas/${name}` })),
-    discriminator: { propertyName: "kind" },
-  });
-  const plain = { type: "object", required: ["kind"], properties: { kind: { type: "string" } } };
-  const schemas = {
-    ...{
-      ToolSubject: named("tool"),
-      PageSubject: named("page"),
-      Subject: either("ToolSubject", "PageSubject"),
-    },
-    ...{ cat: plain, dog: plain, Pet: either("cat", "dog") },
-  };
+  {
+    name: "a map whose members have its own type names that once",
+    schemas: { Flags: { ...map, additionalProperties: flag } },
+    type: /Flags: \{\s+empty\?: boolean;\s+\} & \{\s+\[key: string\]: boolean;/,
+  },
+  {
+    name: "a member with a default is as optional as the document says",
+    schemas: { Job: { properties: { tries: { type: "integer", default: 3 } } } },
+    type: /tries\?: number;/,
+  },
+  {
+    name: "a member that tells alternatives apart has the values that its own schema names",
+    schemas: { ToolSubject: subject({ enum: ["tool"] }), Subject: either("ToolSubject") },
+    type: /ToolSubject: \{\s+(?:\/\*\*[^/]*\*\/\s+)?kind: "tool";/,
+  },
+  {
+    // OpenAPI 3.1.1, Discriminator Object.
+    name: "a member that tells alternatives apart has else the name of the alternative",
+    schemas: { cat: subject({}), Pet: either("cat") },
+    type: /kind: "cat";/,
+  },
+])("the type of $name", async ({ schemas, type }) => {
   const { text } = await generated(openapi({}, { schemas }));
-  const types = await text("variant-a.ts");
-  expect(types).toMatch(/ToolSubject: \{\s+(?:\/\*\*[^/]*\*\/\s+)?kind: "tool";/);
-  // Where the schema names none, the name of the alternative is the value (OpenAPI 3.1.1,
-  // Discriminator Object).
-  expect(types).toMatch(/kind: "cat";/);
-});
-
-test("a header that fetch sends by itself is not an argument", async () => {
-  const length = {
-    name: "Content-Length",
-    in: "header",
-    required: true,
-    schema: { type: "integer" },
-  };
-  const put = {
-    operationId: "put",
-    parameters: [length],
-    responses: { 200: { description: "Done." } },
-  };
-  const rows = await rowsOf(openapi({ "/things": { put } }));
-  expect(rows.put).not.toHaveProperty("parameters");
+  expect(await text("variant-a.ts")).toMatch(type);
 });
 
 describe("operations.ts", () => {
@@ -193,6 +178,7 @@ describe("operations.ts", () => {
       "operations",
     );
     expect(operationsA["get-thing"]).toMatchObject({ method: "GET", success: [200] });
+    expect(operationsA["get-thing"]).not.toHaveProperty("bodyRequired");
     expect(operationsA["get-thing"]?.failure).toContain(418);
     expect(operationsA["get-thing"]?.failure.filter((status) => status === 404)).toHaveLength(1);
     expect(operationsA.constructor).toMatchObject({
@@ -215,6 +201,10 @@ describe("operations.ts", () => {
     expect(operations).toContain(`418: ${answers}["4XX"]["content"]["application/json"];`);
     expect(operations).toContain("otherBody: string;");
     expect(operations).toContain("otherBody: undefined;");
+  });
+
+  test("has the types of what references lead to, at any place of the document", async () => {
+    expect(await compiled.text("variant-a.ts")).toContain('"x-y": "deep";');
   });
 
   test("excludes X-Envelope and headers that are not parameters", () => {
@@ -257,70 +247,27 @@ test("a row has the scope, the device parameter, a required body and whether a p
     [{ "x-plugin-enabled": false }, { takesPluginTokens: false }],
   ];
   const paths = Object.fromEntries(rows.map(([more], index) => [`/${index}`, operation(more)]));
-  const { documents } = await sample({ ...openapi(paths), security: [{ a: ["things:read"] }] });
-  const { operations } = await readApi({ A: documents.A });
-  for (const [more, expected] of rows)
-    expect(operations.A[JSON.stringify(more)]).toMatchObject(expected);
+  const table = await rowsOf({ ...openapi(paths), security: [{ a: ["things:read"] }] });
+  for (const [more, expected] of rows) expect(table[JSON.stringify(more)]).toMatchObject(expected);
 });
 
 test("a row names the form of a parameter, a body and an answer where it is not the usual one", async () => {
-  const schema = { type: "string" };
   const responses = { 200: { description: "Done." } };
-  const content = (...types: string[]) =>
-    Object.fromEntries(types.map((type) => [type, { schema }]));
-  const form = {
-    schema,
-    encoding: { a: { contentType: "image/png" }, b: { style: "pipeDelimited" }, c: {} },
-  };
+  const content = (...types: string[]) => Object.fromEntries(types.map((type) => [type, {}]));
   const styled = { style: "form", explode: false, allowReserved: true, contentType: "text/plain" };
-  const of = (place: string, more: object = {}) => ({ in: place, name: "p", schema, ...more });
+  const of = (place: string, more: object = {}) => ({ in: place, name: "p", ...more });
+  const reserved = of("query", { explode: false, allowReserved: true });
   const rows: [more: object, expected: object][] = [
-    [
-      {
-        parameters: [
-          of("query"),
-          of("header", { name: "h" }),
-          of("query", { style: "form", name: "q" }),
-        ],
-      },
-      {},
-    ],
+    [{ parameters: [of("query", { style: "form" }), of("header", { name: "h" })] }, {}],
     [{ parameters: [of("header", { name: "Accept", required: true })] }, {}],
     [
       { parameters: [of("query", { required: true })] },
-      { parameters: [{ in: "query", name: "p", required: true }] },
+      { parameters: [of("query", { required: true })] },
     ],
-    [{ parameters: [of("cookie")] }, { parameters: [{ in: "cookie", name: "p" }] }],
+    [{ parameters: [of("cookie")] }, { parameters: [of("cookie")] }],
+    [{ parameters: [reserved] }, { parameters: [reserved] }],
     [
-      { parameters: [of("query", { explode: false, allowReserved: true })] },
-      { parameters: [{ in: "query", name: "p", explode: false, allowReserved: true }] },
-    ],
-    [
-      { parameters: [of("query", { style: "pipeDelimited" }), of("header", { explode: true })] },
-      {
-        parameters: [
-          { in: "query", name: "p", style: "pipeDelimited" },
-          { in: "header", name: "p", explode: true },
-        ],
-      },
-    ],
-    [
-      { parameters: [{ in: "query", name: "p", content: content("application/json") }] },
-      { parameters: [{ in: "query", name: "p", content: "application/json" }] },
-    ],
-    [{ requestBody: { content: content("text/csv") } }, { contentType: "text/csv" }],
-    [
-      { requestBody: { content: { ...content("*/*"), "multipart/form-data": form } } },
-      {
-        contentType: "multipart/form-data",
-        contents: {
-          "*/*": {},
-          "multipart/form-data": { a: { contentType: "image/png" }, b: { style: "pipeDelimited" } },
-        },
-      },
-    ],
-    [
-      { requestBody: { content: { "multipart/mixed": { encoding: { a: styled } } } } },
+      { requestBody: { content: { "multipart/mixed": { encoding: { a: styled, b: {} } } } } },
       {
         contentType: "multipart/mixed",
         contents: {
@@ -335,25 +282,12 @@ test("a row names the form of a parameter, a body and an answer where it is not 
     [
       {
         responses: {
-          200: { description: "Either.", content: content("application/json", "text/csv") },
-          201: { description: "JSON.", content: content("application/json; charset=utf-8") },
-          400: {
-            description: "Text.",
-            content: content("application/problem+json", "text/plain", "*/*"),
-          },
+          200: { description: "JSON.", content: content("application/json; charset=utf-8") },
+          400: { description: "Text.", content: content("text/plain", "*/*") },
           "4XX": { description: "Other.", content: content("image/png") },
-          default: { description: "Any.", content: content("application/pdf") },
         },
       },
-      {
-        success: [200, 201],
-        answers: {
-          200: ["application/json", "text/csv"],
-          400: ["application/problem+json", "text/plain", "*/*"],
-          "4XX": ["image/png"],
-          default: ["application/pdf"],
-        },
-      },
+      { answers: { 400: ["text/plain", "*/*"], "4XX": ["image/png"] } },
     ],
   ];
   const paths = Object.fromEntries(
@@ -362,51 +296,11 @@ test("a row names the form of a parameter, a body and an answer where it is not 
       { post: { operationId: `of${index}`, responses, ...more } },
     ]),
   );
-  const { documents } = await sample(openapi(paths));
-  const { operations } = await readApi({ A: documents.A });
+  const table = await rowsOf(openapi(paths));
   for (const [index, [, expected]] of rows.entries()) {
-    const { method, path, failure, success, ...row } = operations.A[`of${index}`] as Record<
-      string,
-      unknown
-    >;
-    expect({ success, ...row }).toEqual({ success: [200], ...expected });
+    const { method, path, failure, success, ...row } = table[`of${index}`] ?? {};
+    expect(row).toEqual(expected);
   }
-});
-
-test("a parameter in a style that its place does not have is refused", async () => {
-  const get = (more: object) => {
-    const parameters = [{ in: "query", name: "p", ...more }];
-    return openapi({ "/a": { get: { operationId: "a", parameters, responses: {} } } });
-  };
-  const wrong = [
-    { style: "simple" },
-    { style: "matrix" },
-    { in: "header", style: "form" },
-    { style: 1 },
-  ];
-  for (const more of wrong) {
-    const { documents, out } = await sample(get(more));
-    const error = await generate({ documents, out }).catch((cause) => cause);
-    expect(error).toMatchObject({
-      code: "style_invalid",
-      pointer: "/paths/~1a/get/parameters/0/style",
-    });
-  }
-});
-
-test("a parameter with two media types is written as the first, with a warning", async () => {
-  const parameters = [{ in: "query", name: "p", content: { ...json({}), "text/plain": {} } }];
-  const { notices } = await generated(
-    openapi({ "/a": { get: { operationId: "a", parameters, responses: {} } } }),
-  );
-  expect(notices).toMatchObject([
-    {
-      level: "warning",
-      code: "document_invalid",
-      pointer: "/paths/~1a/get/parameters/0/content/text~1plain",
-      message: expect.stringContaining("It is written as application/json"),
-    },
-  ]);
 });
 
 test("the emulator's answer for schemas that contain themselves is bounded", async () => {
@@ -416,43 +310,32 @@ test("the emulator's answer for schemas that contain themselves is bounded", asy
   );
   const itself = { allOf: [{ $ref: "#/components/schemas/Itself" }] };
   const Itself = { properties: { ...properties, more: itself }, required: names };
-  const components = { ...Object.fromEntries(names.map((name) => [name, { properties }])), Itself };
-  const get = {
-    operationId: "one",
-    responses: { 200: { description: "One.", content: json(itself) } },
-  };
-  const { documents } = await sample(openapi({ "/one": { get } }, { schemas: components }));
+  const schemas = { ...Object.fromEntries(names.map((name) => [name, { properties }])), Itself };
+  const get = { operationId: "one", responses: answer(itself) };
+  const { documents } = await sample(openapi({ "/one": { get } }, { schemas }));
   const { emulation } = (await (await readApi(documents)).emulation()) as { emulation: Answers };
   expect(emulation.A.one).toMatchObject({ status: 200, body: { S0: { S1: {} }, S8: {} } });
   expect(JSON.stringify(emulation.A.one).length).toBeLessThan(30_000);
 });
 
 test("the path parameter tenantId is optional in Variant A and required in Variant B", async () => {
-  const paths = {
-    "/{tenantId}": {
-      get: { operationId: "one", parameters: [parameter("path", "tenantId")], responses: {} },
-    },
-  };
-  const { documents, out } = await sample(openapi(paths), openapi(paths));
+  const get = { operationId: "one", parameters: [parameter("path", "tenantId")], responses: {} };
+  const paths = openapi({ "/{tenantId}": { get } });
+  const { documents, out } = await sample(paths, paths);
   await generate({ documents, out });
   const text = await readFile(join(out, "operations.ts"), "utf8");
-  expect(text).toContain('args: [init?: InitsA["one"]]');
-  expect(text).toContain('args: [init: InitsB["one"]]');
+  for (const args of ['[init?: InitsA["one"]]', '[init: InitsB["one"]]'])
+    expect(text).toContain(`args: ${args}`);
   expect(text).toContain('one: { args: [init: InitsA["one"] & InitsB["one"]] }');
 });
 
-test("an operation is sent without a bearer if its document requires none", async () => {
-  const { documents, out } = await sample({ ...openapi(ONE_OPERATION), security: [] });
-  await generate({ documents, out });
-  const text = await readFile(join(out, "operations.ts"), "utf8");
-  expect(text.match(/anonymous: true/g)).toHaveLength(1);
-});
-
 test("without a common operation the table of both variants is empty", async () => {
-  const { documents, out } = await sample(openapi({}), openapi(ONE_OPERATION));
+  const { documents, out } = await sample({ ...openapi(ONE_OPERATION), security: [] }, openapi({}));
   await generate({ documents, out });
   const text = await readFile(join(out, "operations.ts"), "utf8");
   expect(text).toContain("export interface OperationsBoth {\n}");
+  // A document without `security` is called without a bearer.
+  expect(text.match(/anonymous: true/g)).toHaveLength(1);
 });
 
 type Answers = Record<
@@ -466,157 +349,66 @@ interface Row {
 
 /** Every schema is tried with these instances, and with its own ones. */
 const COMMON: readonly unknown[] = [
-  ...[
-    {},
-    { a: 1 },
-    { a: "x" },
-    { a: null },
-    { b: 1 },
-    { b: "y" },
-    { a: 1, b: 1 },
-    { a: "x", b: 1 },
-  ],
-  ...[
-    { a: "x", b: "y" },
-    { a: 1, b: 1, c: 1 },
-    { a: 1, x: 1 },
-  ],
-  ...[[], [1], ["a"], ["a", "a"], ["a", "b"], ["a", "b", "c"], ["a", 1]],
-  ...["", "a", "b", "ab", "abc", 0, 1, 1.5, 2, 3, -2, 10, null, true, false],
+  ...[{}, { a: 1 }, { a: "x" }, { a: null }, { b: 1 }, { a: 1, b: 1 }, { a: "x", b: "y", c: 1 }],
+  ...[[], [1], ["a"], ["a", "a"], ["a", "b", "c"], "", "a", "abc", 0, 1.5, 3, -2, 10, null, true],
 ];
-const row = (schema: object, own: readonly unknown[] = []): Row => ({
-  schema,
-  instances: [...COMMON, ...own],
+const row = (schema: object, ...own: readonly unknown[]): Row => ({
+  ...{ schema, instances: [...COMMON, ...own] },
 });
 const string = { type: "string" };
-const number = { type: "number" };
 const object = (keywords: object = {}) => ({ type: "object", ...keywords });
-const array = (keywords: object = {}) => ({ type: "array", ...keywords });
 const text = (keywords: object) => ({ type: "string", ...keywords });
-const strings = (...schemas: object[]) => schemas;
-const closed = {
-  type: "object",
-  properties: { a: { type: "string" } },
-  additionalProperties: false,
-};
+const closed = object({ properties: { a: string }, additionalProperties: false });
+const TEXT = { $ref: "#/components/schemas/Text" };
+const TREE = "#/components/schemas/Tree";
 
+/** Each kind of code that is emitted. Random schemas, in test/validate, try all keywords together. */
 const rows: readonly Row[] = [
-  row(object({ required: ["a"] })),
-  row(object({ properties: { a: {} }, required: ["a"] }), [{ a: [1] }]),
-  row(object({ required: ["a"], additionalProperties: string })),
+  row(object({ properties: { a: {} }, required: ["a"] }), { a: [1] }),
   row({ required: ["a"], minLength: 2, minimum: 3 }),
-  row({ properties: { a: string } }),
-  row(object({ anyOf: [{ required: ["a"] }, { required: ["b"] }] })),
-  row({ $ref: "#/components/schemas/Text", maxLength: 2 }),
-  row({ $ref: "#/components/schemas/Text", anyOf: strings({ const: "a" }, { const: "b" }) }, ["c"]),
-  row({ anyOf: [string, number], oneOf: [string, { const: "a" }] }),
-  row({ oneOf: [string, { minLength: 2 }] }),
+  row({ ...TEXT, maxLength: 2 }),
+  row({ ...TEXT, anyOf: [{ const: "a" }, { const: "b" }] }, "c"),
+  row({ anyOf: [string, { type: "number" }], oneOf: [string, { const: "a" }] }),
   row({ allOf: [closed, { properties: { b: string } }] }),
-  row({ ...closed, anyOf: [{ required: ["a"] }, { required: ["b"] }] }),
-  row(closed),
-  row(object({ additionalProperties: false })),
-  row({ ...closed, patternProperties: { "^x-": number } }, [
+  row(
+    { ...closed, patternProperties: { "^x-": { type: "number" } } },
     { "x-a": 1 },
     { "x-a": "1" },
-    { a: "x", "x-a": 1 },
-  ]),
-  row(object({ properties: { a: string }, additionalProperties: number }), [{ a: "x", b: "1" }]),
-  row(object({ patternProperties: { "^x": string }, required: ["a"] }), [{ a: 1, x: "1" }]),
-  row(object({ propertyNames: { maxLength: 2 } }), [{ ab: 1 }, { abc: 1 }]),
-  row({ ...closed, propertyNames: { minLength: 2 } }),
-  row({ propertyNames: { pattern: "^[a-z]+$" }, type: "object", additionalProperties: number }, [
-    { a: "1" },
-    { A: 1 },
-  ]),
-  row(object({ propertyNames: { enum: ["a", "b.c"] } }), [{ a: 1, "b.c": 1 }, { bxc: 1 }]),
-  row(object({ allOf: [{ propertyNames: { maxLength: 1 } }, { required: ["ab"] }] }), [{ ab: 1 }]),
-  row(object({ propertyNames: false })),
-  row(object({ propertyNames: { minLength: 1 } }), [{ "": 1 }]),
-  row({ type: "integer", enum: [1, 1.5] }),
+  ),
+  row(object({ properties: { a: string }, additionalProperties: { type: "number" } })),
+  row(object({ propertyNames: { pattern: "^[a-z]+$", maxLength: 2 } }), { abc: 1 }, { A: 1 }),
+  row(object({ propertyNames: { enum: ["a", "b.c"] } }), { a: 1, "b.c": 1 }, { bxc: 1 }),
   row(text({ $defs: { Short: { maxLength: 1 } } })),
   row(
-    object({
-      properties: { a: string },
-      patternProperties: { "^x": number },
-      additionalProperties: { type: "boolean" },
-      required: ["z"],
-    }),
-    [{ z: true }, { z: 1 }, { z: true, a: "s", x: 1 }, { z: true, x: true }, { z: true, a: true }],
-  ),
-  row(object({ properties: { "a.b": {}, "c-d/e": {}, "f\\g": {} }, additionalProperties: false }), [
+    object({ properties: { "a.b": {}, "c-d/e": {}, "f\\g": {} }, additionalProperties: false }),
     { "a.b": 1, "c-d/e": 1, "f\\g": 1 },
     { axb: 1 },
     { "a.b\n": 1 },
-  ]),
+  ),
   row(object({ minProperties: 1, maxProperties: 2 })),
-  row({ type: ["string", "null"], minLength: 2 }),
-  row(text({ enum: ["a", null] })),
-  row({ type: ["string", "null"], const: null }, ["null"]),
+  row({ type: ["string", "null"], const: null }, "null"),
   // What could end a template, or be read as an escape in it.
-  row({ const: "` $\u007Ba} \\` \\u0060" }),
-  row(text({ enum: ["a", "abc"], maxLength: 2 })),
-  row({ enum: [{ a: 1 }, [], ["a", { b: null }], "b"] }, [
-    ["a", { b: null }],
-    ["a", { b: 1 }],
-    [[]],
-    { a: 1, c: 1 },
-  ]),
-  row({ const: { a: { b: [1] } } }, [{ a: { b: [1] } }, { a: { b: [1, 2] } }, { a: { b: [] } }]),
-  row({ const: {} }),
-  row({ dependentRequired: { a: ["b"], b: [] } }),
-  row({ dependentSchemas: { a: { required: ["b"] }, x: false } }),
-  row({ enum: ["a", 1, true, null] }, ["1"]),
-  row({ type: "integer", minimum: 0, exclusiveMaximum: 10, multipleOf: 2 }, ["2", 2.0]),
-  row({ type: "number", exclusiveMinimum: 0, maximum: 1 }, [0.5, 1.1]),
-  row(text({ minLength: 2, maxLength: 3 }), [
-    "😀",
-    "😀😀",
-    "😀😀😀",
-    "😀😀😀😀",
-    "a\nb",
-    "\uD83D",
-    "\uD83D\uD83D",
-    "\uDE00a",
-  ]),
-  row(text({ minLength: 1 }), ["😀"]),
-  row(text({ pattern: "b", minLength: 2, maxLength: 3 }), ["aa", "aabb"]),
-  row(array({ items: string, minItems: 1, maxItems: 2, uniqueItems: true })),
-  row(array(), [[1, null]]),
-  row(array({ prefixItems: [string, number], items: false }), [["a", 1, 2]]),
-  row(array({ contains: string, maxContains: 1 })),
-  row(object({ properties: { a: false } })),
+  row({ const: "` $\u007Ba} \\` \\u0060" }, "` $\u007Ba} \\` \\u0060"),
+  row({ enum: [{ a: 1 }, ["a", { b: null }], "b"] }, ["a", { b: null }], ["a", { b: 1 }]),
+  row({ const: { a: { b: [1] } } }, { a: { b: [1] } }, { a: { b: [1, 2] } }, { a: { b: [] } }),
+  row({ dependentRequired: { a: ["b"] }, dependentSchemas: { x: false } }, { x: 1 }),
+  row({ type: "integer", minimum: 0, exclusiveMaximum: 10, multipleOf: 2 }, "2", 2.0),
+  row(text({ minLength: 2, maxLength: 3 }), "😀", "😀😀", "😀😀😀😀", "\uD83D\uD83D", "\uDE00a"),
+  row({ type: "array", items: string, minItems: 1, maxItems: 2, uniqueItems: true }),
+  row({ type: "array", prefixItems: [string], items: false }, ["a", 1]),
+  row({ type: "array", contains: string, maxContains: 1 }),
   row(object({ properties: { a: { not: {} } } })),
-  row(object({ properties: { next: { $ref: "#/components/schemas/Tree" } } }), [
-    { next: { children: [{ children: [] }] } },
-    { next: { children: [{ children: [1] }] } },
-  ]),
-  row({ $ref: "#/components/schemas/Tree/properties/children" }),
-  row({ $ref: "#/components/schemas/Tree/properties/left~0right" }),
-  row(object({ properties: { a: { type: "string", default: "x" } } }), [{ a: "y" }]),
-  row(object({ properties: { a: { type: "string", readOnly: true } } }), [{ a: "y" }]),
-  row(text({ format: "date-time" }), [
-    "2020-01-01T00:00:00Z",
-    "2020-01-01T00:00:00.5+02:00",
-    "2020-01-01T00:00Z",
-    "2020-13-01T00:00:00Z",
-    "2020-01-01",
-    "soon",
-  ]),
-  row(text({ format: "date" }), ["2020-02-29", "2021-02-29", "2021-2-1", "soon"]),
-  row(text({ format: "uuid" }), [
-    "7f6f2a1e-6c0f-4f2b-9d0b-0e3c4d1a2b3c",
-    "7F6F2A1E-6C0F-FF2B-FD0B-0E3C4D1A2B3C",
-    "7f6f2a1e",
-  ]),
-  row(text({ format: "email" }), ["a@b.example", "a@localhost", "a@", "@b"]),
-  row(text({ format: "ipv4" }), ["127.0.0.1", "256.0.0.1", "1.2.3"]),
-  row(text({ format: "ipv6" }), ["::1", "2001:db8::1", "::g"]),
-  row(text({ format: "uri" }), [
-    "https://a.example/b?c#d",
-    "urn:ietf:params:oauth",
-    "/relative",
-    "no uri",
-  ]),
+  row(object({ properties: { b: { $ref: TREE } } }), { b: { children: [{ children: [1] }] } }),
+  row({ $ref: `${TREE}/properties/children` }),
+  row({ $ref: `${TREE}/properties/left~0right` }),
+  row(object({ properties: { a: { ...string, default: "x", readOnly: true } } }), { a: "y" }),
+  row(text({ format: "date-time" }), "2020-01-01T00:00:00.5+02:00", "2020-01-01T00:00Z", "soon"),
+  row(text({ format: "date" }), "2020-02-29", "2021-02-29", "2021-2-1"),
+  row(text({ format: "uuid" }), "7F6F2A1E-6C0F-FF2B-FD0B-0E3C4D1A2B3C", "7f6f2a1e"),
+  row(text({ format: "email" }), "a@b.example", "a@localhost", "a@", "@b"),
+  row(text({ format: "ipv4" }), "127.0.0.1", "256.0.0.1", "1.2.3"),
+  row(text({ format: "ipv6" }), "::1", "2001:db8::1", "::g"),
+  row(text({ format: "uri" }), "https://a.example/b?c#d", "urn:b:c", "/relative", "no uri"),
 ];
 
 const components = {
@@ -668,26 +460,18 @@ describe("the generated schemas mean the same to zod and Ajv", () => {
   });
 
   const named = rows.map((row, index) => ({ ...row, index, name: JSON.stringify(row.schema) }));
-  test.each(named)("$name", ({ instances, index }) => {
+  test.each(named)("$name, and the emulator's answer is allowed", async ({ instances, index }) => {
     const witness = ajv.compile({ $ref: `sample#/components/schemas/Row${index}` });
     const schema = schemas.B.components[`Row${index}`]?.();
-    const verdicts = instances.map((instance) => ({
-      instance,
-      valid: schema?.safeParse(instance).success,
-    }));
-    expect(verdicts).toEqual(instances.map((instance) => ({ instance, valid: witness(instance) })));
     for (const instance of instances) {
       const result = schema?.safeParse(instance);
+      expect([instance, result?.success]).toEqual([instance, witness(instance)]);
       // Parsing changes nothing: unknown keys survive, no default is filled in, nothing is frozen.
       if (result?.success) expect(result.data).toEqual(instance);
     }
-  });
-
-  test.each(named)("the emulator's answer is allowed by $name", async ({ index }) => {
     const { emulation } = await compiled.load<{ emulation: Answers }>("emulation");
     const { body } = emulation.B[`row${index}`] ?? {};
-    const witness = ajv.compile({ $ref: `sample#/components/schemas/Row${index}` });
-    expect({ body, valid: body === undefined || witness(body) }).toEqual({ body, valid: true });
+    expect([body, body === undefined || witness(body)]).toEqual([body, true]);
   });
 
   test("a body's keywords beside its $ref are checked too", () => {
