@@ -480,7 +480,7 @@ test.each(byAnAction)(
     const marks: object[] = [{ id: "one", section: "1", says: "One." }];
     if (code === "not_shown_invalid") marks.push({ id: "two" });
     const paths = { ...town.paths, "/house": { get: getHouse } };
-    const document = stringify({ openapi: "3.1.0", "x-not-shown": marks, ...town, paths });
+    const document = stringify({ ...{ openapi: "3.1.0", "x-not-shown": marks }, ...town, paths });
     const options = await files([overlay(changes, { "x-variant": "A" })], document);
     const message = expect.stringContaining(says);
     await expect(generate(options)).rejects.toMatchObject({ code, message });

@@ -1,12 +1,12 @@
 // A page of src begins with a program that answers its question. Those in JavaScript run as
-// printed, each in a process of its own; another test runs those that need a server or generated
-// code.
-import { spawn } from "node:child_process";
+// printed, one after another in one process; another test runs those that need a server or
+// generated code.
+import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "esbuild";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { entriesFromSources } from "../../scripts/build.js";
 import { blocks, exists, makeCacheFolder, pages, read, root } from "./pages.js";
 
@@ -63,16 +63,14 @@ test("a first program in TypeScript is run by the test that is named for it", ()
 const programs = firsts.filter(({ page, language }) => language === "js" && !(page in runBy));
 
 describe("the first program of", () => {
-  const folder = makeCacheFolder();
-  const workingFolder = mkdtempSync(join(tmpdir(), "program-"));
-  const nameOf = (page: string) => page.replaceAll(/[/.]/g, "-");
-  afterAll(() => {
-    for (const one of [folder, workingFolder]) rmSync(one, { recursive: true });
-  });
+  const outputs = new Map<string, string>();
+  const ends: { readonly status: number | null; readonly stderr: string }[] = [];
 
   beforeAll(async () => {
-    for (const { page, code = "" } of programs)
-      writeFileSync(join(folder, `${nameOf(page)}.js`), code);
+    const folder = makeCacheFolder();
+    const workingFolder = mkdtempSync(join(tmpdir(), "program-"));
+    const nameOf = (page: string) => page.replaceAll(/[/.]/g, "-");
+    for (const { page, code } of programs) writeFileSync(join(folder, `${nameOf(page)}.js`), code);
     await build({
       entryPoints: programs.map(({ page }) => join(folder, `${nameOf(page)}.js`)),
       outdir: folder,
@@ -81,29 +79,39 @@ describe("the first program of", () => {
       packages: "external",
       plugins: [entriesFromSources(root)],
     });
+    // The runner of node:test prints when its process ends.
+    const [tests, others] = [true, false].map((isTest) =>
+      programs.filter(({ code }) => code.includes("node:test") === isTest),
+    );
+    for (const together of [tests, others]) {
+      const lines = together?.map(
+        ({ page }) => `console.log("\\f${page}");\nawait import("./${nameOf(page)}.mjs");\n`,
+      );
+      writeFileSync(join(folder, "all.mjs"), lines?.join("") ?? "");
+      const { stdout, ...end } = spawnSync(process.execPath, [join(folder, "all.mjs")], {
+        ...{ cwd: workingFolder, encoding: "utf8", timeout: 80_000 },
+      });
+      ends.push(end);
+      for (const [, page = "", text = ""] of stdout.matchAll(/\f(.*)\n([^\f]*)/g))
+        outputs.set(page, text);
+    }
+    for (const one of [folder, workingFolder]) rmSync(one, { recursive: true });
   });
 
-  test.concurrent.each(programs)(
+  test.each(programs)(
     "$page runs as printed, and prints what its comments say",
-    async ({ page }) => {
-      const child = spawn(process.execPath, [join(folder, `${nameOf(page)}.mjs`)], {
-        cwd: workingFolder,
-      });
-      let [out, error] = ["", ""];
-      child.stdout.setEncoding("utf8").on("data", (text: string) => {
-        out += text;
-      });
-      child.stderr.setEncoding("utf8").on("data", (text: string) => {
-        error += text;
-      });
-      const status = await new Promise((resolve) => child.on("close", resolve));
-      expect({ status, error }).toEqual({ status: 0, error: "" });
-      expect(out).not.toBe("");
-      const { code } = firsts.find((first) => first.page === page) ?? { code: "" };
+    ({ page, code }) => {
+      const output = outputs.get(page) ?? "";
+      expect(output).not.toBe("");
       const promised = [...code.matchAll(/console\.log\(.* \/\/ prints (.*)$/gm)].map(
         ([, text]) => text,
       );
-      expect(out.split("\n")).toEqual(expect.arrayContaining(promised));
+      expect(output.split("\n")).toEqual(expect.arrayContaining(promised));
     },
   );
+
+  test("each page ends by itself, without a complaint", () => {
+    const end = { status: 0, stderr: "" };
+    expect(ends).toMatchObject([end, end]);
+  });
 });

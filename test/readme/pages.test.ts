@@ -2,7 +2,7 @@
 // links resolve.
 
 import { spawnSync } from "node:child_process";
-import { readdirSync, rmSync } from "node:fs";
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { settingVariables } from "../../src/cli/settings.js";
@@ -34,49 +34,40 @@ describe("the first example", () => {
 
   test("runs as printed, on the other variant, and fails visibly when none is served", async () => {
     const folder = cacheFolder();
-    const run = async (variants: string) => {
-      const code = example.replace('["A"]', variants);
-      const file = await bundleProgram(code, folder, `example-${variants.length}.mjs`);
-      return spawnSync(process.execPath, [file], { encoding: "utf8", timeout: 60_000 });
-    };
-    for (const { variants, variant } of [
-      { variants: '["A"]', variant: "A" },
-      { variants: '["B"]', variant: "B" },
-    ]) {
-      const { status, stdout, stderr } = await run(variants);
-      expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
-      expect(stdout).toContain(`Variant ${variant}:`);
-      expect(stdout.match(/id: 'device-/g)).toHaveLength(3);
-    }
-    const { status, stderr } = await run("[]");
-    expect(status).not.toBe(0);
-    expect(stderr).toContain("variant_not_served");
+    const bundled = (name: string, variants: string) =>
+      bundleProgram(example.replace('["A"]', variants), folder, name);
+    const run = (file: string) =>
+      spawnSync(process.execPath, [file], { encoding: "utf8", timeout: 60_000 });
+    await Promise.all([bundled("a.mjs", '["A"]'), bundled("b.mjs", '["B"]')]);
+    const both = join(folder, "both.mjs");
+    writeFileSync(both, 'await import("./a.mjs");\nawait import("./b.mjs");\n');
+    const { status, stdout, stderr } = run(both);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    for (const variant of ["A", "B"]) expect(stdout).toContain(`Variant ${variant}:`);
+    expect(stdout.match(/id: 'device-/g)).toHaveLength(6);
+    const none = run(await bundled("none.mjs", "[]"));
+    expect(none.status).not.toBe(0);
+    expect(none.stderr).toContain("variant_not_served");
   });
 });
 
-describe("the TypeScript blocks", () => {
+test("the TypeScript blocks that import the package compile, and use what they import", () => {
   const compiled = blocks.filter(
     // The stateful fake is of a document of its own, with which test/emulator compiles it.
     ({ language, code }) =>
       language === "ts" && code.includes('from "bivariant') && !code.includes("removeNote"),
   );
-
-  test("that import the package compile, and use what they import", () => {
-    expect(compiled.length).toBeGreaterThanOrEqual(5);
-    const programs = compiled.map(
-      ({ page, code }, index) => [`${page.replaceAll("/", "-")}-${index}`, code] as const,
-    );
-    expect(compile(Object.fromEntries(programs))).toEqual([]);
-  });
-
-  test("are reported when an import is missing or unused", () => {
-    const missing = blockWith("ts", "eachCustomer").replace("createConnector, ", "");
-    const found = compile({ missing, unused: `import { connect } from "bivariant";\n` });
-    expect(found.map((line) => line.replace(/\(\d+\) (TS\d\d).*/, " $1"))).toEqual([
-      "missing TS23",
-      "unused TS61",
-    ]);
-  });
+  expect(compiled.length).toBeGreaterThanOrEqual(5);
+  const programs = compiled.map(
+    ({ page, code }, index) => [`${page.replaceAll("/", "-")}-${index}`, code] as const,
+  );
+  const missing = blockWith("ts", "eachCustomer").replace("createConnector, ", "");
+  const wrong = { missing, unused: `import { connect } from "bivariant";\n` };
+  const found = compile({ ...Object.fromEntries(programs), ...wrong });
+  expect(found.map((line) => line.replace(/\(\d+\) (TS\d\d).*/, " $1"))).toEqual([
+    "missing TS23",
+    "unused TS61",
+  ]);
 });
 
 describe("the tests of the emulator's pages", async () => {
