@@ -7,6 +7,7 @@ import { cli, type Environment } from "./command-line.js";
 import { closedUrl, startProxy, startSecureFront } from "./servers.js";
 
 const publicUrl = "http://customer.example";
+const https = "https://customer.example";
 
 /** A deployment under a name that only the proxy finds, because it is not in the DNS. */
 async function startBehindProxy(status?: number) {
@@ -22,11 +23,8 @@ const commands = ["detect", "token", "call listDevices", "doctor"];
 describe("plain http", () => {
   it.each(commands)("is forwarded by the proxy: %s", async (command) => {
     const { proxy, env, emulator } = await startBehindProxy();
-    const { code } = await cli([...command.split(" "), insecure], {
-      ...env,
-      HTTP_PROXY: proxy.url,
-    });
-    expect(code).toBe(0);
+    const args = [...command.split(" "), insecure];
+    expect((await cli(args, { ...env, HTTP_PROXY: proxy.url })).code).toBe(0);
     expect(proxy.requests).toHaveLength(emulator.journal.entries().length);
     for (const request of proxy.requests)
       expect(request).toMatch(/^(?:HEAD|GET|POST) http:\/\/customer\.example\//);
@@ -34,29 +32,21 @@ describe("plain http", () => {
 
   const elsewhere = "http://127.0.0.1:9";
   const others = "127.0.0.1, .other.example";
-  const variables: { name: string; set: (url: string) => Environment }[] = [
+  it.each<{ name: string; set: (url: string) => Environment }>([
     { name: "in lower case", set: (url) => ({ http_proxy: url, HTTP_PROXY: elsewhere }) },
     { name: "without a scheme", set: (url) => ({ HTTP_PROXY: url.replace("http://", "") }) },
-    {
-      name: "in upper case if the other is empty",
-      set: (url) => ({ http_proxy: "", HTTP_PROXY: url }),
-    },
-    {
-      name: "with NO_PROXY for other hosts",
-      set: (url) => ({ HTTP_PROXY: url, NO_PROXY: others }),
-    },
-  ];
-  it.each(variables)("uses the variable $name", async ({ set }) => {
+    { name: "if the other is empty", set: (url) => ({ http_proxy: "", HTTP_PROXY: url }) },
+    { name: "with NO_PROXY for others", set: (url) => ({ HTTP_PROXY: url, NO_PROXY: others }) },
+  ])("uses the variable $name", async ({ set }) => {
     const { proxy, env } = await startBehindProxy();
-    const { code } = await cli(["detect", insecure], { ...env, ...set(proxy.url) });
-    expect(code).toBe(0);
+    expect((await cli(["detect", insecure], { ...env, ...set(proxy.url) })).code).toBe(0);
     expect(proxy.requests).toHaveLength(3);
   });
 
   it.each(["NO_PROXY", "no_proxy"])("does not use the proxy for a host in %s", async (name) => {
     const { env } = await startDeployment();
     const { proxy } = await startBehindProxy(500);
-    const { code } = await cli(["doctor"], { ...env, HTTP_PROXY: proxy.url, [name]: "127.0.0.1" });
+    const { code } = await cli(["detect"], { ...env, HTTP_PROXY: proxy.url, [name]: "127.0.0.1" });
     expect(code).toBe(0);
     expect(proxy.requests).toEqual([]);
   });
@@ -79,26 +69,21 @@ describe("plain http", () => {
 });
 
 describe("https", () => {
-  const baseUrl = "https://customer.example";
-
-  it.each(["HTTPS_PROXY", "https_proxy", "HTTP_PROXY"])(
-    "is tunnelled by the proxy in %s",
-    async (name) => {
-      const { env } = await startBehindProxy();
-      const proxy = await startProxy((await startSecureFront()).url);
-      const args = ["detect", "--json", "--base-url", baseUrl];
-      const { code, stdout } = await cli(args, { ...env, [name]: proxy.url });
-      expect(code).toBe(5);
-      const message = expect.stringContaining("SELF_SIGNED");
-      expect(JSON.parse(stdout).error).toMatchObject({ code: "tls_failed", message });
-      expect(proxy.requests[0]).toBe("CONNECT customer.example:443");
-    },
-  );
+  it.each(["HTTPS_PROXY", "https_proxy", "HTTP_PROXY"])("is tunnelled by %s", async (name) => {
+    const { env } = await startBehindProxy();
+    const proxy = await startProxy((await startSecureFront()).url);
+    const args = ["detect", "--json", "--base-url", https];
+    const { code, stdout } = await cli(args, { ...env, [name]: proxy.url });
+    expect(code).toBe(5);
+    const message = expect.stringContaining("SELF_SIGNED");
+    expect(JSON.parse(stdout).error).toMatchObject({ code: "tls_failed", message });
+    expect(proxy.requests[0]).toBe("CONNECT customer.example:443");
+  });
 
   it("fails with a hint when an http proxy is configured with an https URL", async () => {
     const { env, proxy } = await startBehindProxy();
     const wrong = { ...env, HTTPS_PROXY: proxy.url.replace("http:", "https:") };
-    const { code, stdout } = await cli(["detect", "--json", "--base-url", baseUrl], wrong);
+    const { code, stdout } = await cli(["detect", "--json", "--base-url", https], wrong);
     expect(code).toBe(5);
     expect(JSON.parse(stdout).error.message).toContain("HTTPS_PROXY");
   });
@@ -108,72 +93,42 @@ describe("a proxy that fails", () => {
   const secrets = ["planted-user", "planted-password"];
   const withSecret = (url: string) => url.replace("//", `//${secrets.join(":")}@`);
 
-  it.each(["detect", "token"])("exits 5 with its variable when it is down: %s", async (command) => {
-    const { env } = await startBehindProxy();
-    const limits = command === "detect" ? [] : ["--retry-deadline-ms", "0"];
-    const args = [command, ...limits, insecure, "--json"];
-    const result = await cli(args, { ...env, HTTP_PROXY: withSecret(closedUrl) });
+  it("exits 5 with its variable when it is down, and is a finding of doctor", async () => {
+    const given = await startBehindProxy();
+    const env = { ...given.env, HTTP_PROXY: withSecret(closedUrl) };
+    const args = ["token", "--variant", "B", "--retry-deadline-ms", "0", insecure, "--json"];
+    const result = await cli(args, env);
     expect(result.code).toBe(5);
-    const { code, message } = JSON.parse(result.stdout).error;
-    expect(code).toBe("network_failed");
-    expect(message).toMatch(/ECONNREFUSED.*HTTP_PROXY.*NO_PROXY/);
-    expect(leaksOf(result, secrets)).toEqual([]);
+    const message = expect.stringMatching(/ECONNREFUSED.*HTTP_PROXY.*NO_PROXY/);
+    expect(JSON.parse(result.stdout).error).toMatchObject({ code: "network_failed", message });
+    const doctor = await cli(["doctor", insecure], env);
+    expect(doctor.code).toBe(1);
+    const finding = /^fail {4}reachability {2}.*HTTP_PROXY.*\n {22}-> Check the address/m;
+    expect(doctor.stdout).toMatch(finding);
+    expect([...leaksOf(result, secrets), ...leaksOf(doctor, secrets)]).toEqual([]);
   });
 
-  it("is a finding of doctor", async () => {
-    const { env } = await startBehindProxy();
-    const result = await cli(["doctor", insecure], { ...env, HTTP_PROXY: withSecret(closedUrl) });
-    expect(result.code).toBe(1);
-    expect(result.stdout).toMatch(
-      /^fail {4}reachability {2}.*HTTP_PROXY.*\n {22}-> Check the address/m,
-    );
-    expect(leaksOf(result, secrets)).toEqual([]);
-  });
-
-  const https = "https://customer.example";
   it.each([
     { status: 407, url: publicUrl, says: /HTTP_PROXY.*user name and a password/ },
     { status: 407, url: https, says: /HTTPS_PROXY.*user name and a password/ },
-    { status: 403, url: https, says: /HTTPS_PROXY.*403/ },
-    { status: 502, url: https, says: /HTTPS_PROXY.*does not reach/ },
-  ])(
-    "exits 5 with its variable when it answers $status for $url",
-    async ({ status, says, url }) => {
-      const { env, proxy } = await startBehindProxy(status);
-      const both = { HTTP_PROXY: withSecret(proxy.url), HTTPS_PROXY: withSecret(proxy.url) };
-      const result = await cli(["detect", "--json", insecure, "--base-url", url], {
-        ...env,
-        ...both,
-      });
-      expect(result.code).toBe(5);
-      expect(JSON.parse(result.stdout).error.message).toMatch(says);
-      expect(leaksOf(result, secrets)).toEqual([]);
-    },
-  );
-
-  it("gets only one token request if it answers 407", async () => {
-    const { env, proxy } = await startBehindProxy(407);
-    const { code } = await cli(["token", insecure, "--variant", "B"], {
-      ...env,
-      HTTP_PROXY: proxy.url,
-    });
-    expect(code).toBe(5);
+    { status: 502, url: https, says: /HTTPS_PROXY.*does not reach.*502/ },
+  ])("exits 5 when it answers $status for $url", async ({ status, says, url }) => {
+    const { env, proxy } = await startBehindProxy(status);
+    const both = { HTTP_PROXY: withSecret(proxy.url), HTTPS_PROXY: withSecret(proxy.url) };
+    const args = ["token", "--variant", "B", "--json", insecure, "--base-url", url];
+    const limit = status === 502 ? ["--retry-deadline-ms", "0"] : [];
+    const result = await cli([...args, ...limit], { ...env, ...both });
+    expect(result.code).toBe(5);
+    expect(JSON.parse(result.stdout).error.message).toMatch(says);
     expect(proxy.requests).toHaveLength(1);
+    expect(leaksOf(result, secrets)).toEqual([]);
   });
 
   it.each([
     { name: "is not a URL", variable: "HTTP_PROXY", value: "http://planted secret" },
     { name: "has a scheme only", variable: "https_proxy", value: "http://" },
-    {
-      name: "has another protocol",
-      variable: "HTTPS_PROXY",
-      value: "socks5://planted-user@proxy.example",
-    },
-    {
-      name: "has undecodable credentials",
-      variable: "HTTP_PROXY",
-      value: "http://a:planted%@p.example",
-    },
+    { name: "has another protocol", variable: "HTTPS_PROXY", value: "socks5://planted@p.example" },
+    { name: "is undecodable", variable: "HTTP_PROXY", value: "http://a:planted%@p.example" },
   ])("exits 2 before anything is sent when its variable $name", async ({ variable, value }) => {
     const { env } = await startBehindProxy();
     for (const command of value === "http://" ? commands : ["detect"]) {
@@ -186,7 +141,6 @@ describe("a proxy that fails", () => {
   });
 
   it("is not used, and undici is not loaded, when no variable is set", () => {
-    expect(proxyFetch({})).toBeUndefined();
     expect(proxyFetch({ HTTP_PROXY: "", NO_PROXY: "*" })).toBeUndefined();
   });
 
