@@ -4,26 +4,20 @@ import type { Answer } from "./honest-server.js";
 import type { Expected, Row, Way } from "./situation.js";
 
 const refused: Expected = "LoginRequiredError login_refused";
+const denied: Expected = "LoginRequiredError login_denied";
 const mismatch: Expected = "LoginRequiredError state_mismatch";
 const launchRefused: Expected = "RelaunchRequiredError launch_refused";
 const badOption: Expected = "ConfigurationError option_invalid";
 
-/**
- * A login whose callback is changed on its way. Nothing is sent if the callback already says that
- * it failed.
- */
-function login(
-  name: string,
-  callback: (url: string) => unknown,
-  expected: Expected,
-  more: object = {},
-): Row {
+type Change = (url: string) => unknown;
+/** A login whose callback is changed. Nothing is sent if the callback says that it failed. */
+function login(name: string, callback: Change, expected: Expected, more: object = {}): Row {
   const sent = { code: expected === "works" ? 1 : 0 };
   return { name, way: "completeLogin", credential: { callback, ...more }, expected, sent };
 }
 const query =
-  (change: (query: URLSearchParams) => void) =>
-  (url: string): string => {
+  (change: (query: URLSearchParams) => void): Change =>
+  (url) => {
     const changed = new URL(url);
     change(changed.searchParams);
     return changed.href;
@@ -31,58 +25,38 @@ const query =
 const setting = (name: string, value: string) => query((all) => all.set(name, value));
 const without = (name: string) => query((all) => all.delete(name));
 const adding = (name: string, value: string) => query((all) => all.append(name, value));
-const failing = (error: string, more: Record<string, string> = {}) =>
+const failing = (error: string, description = "") =>
   query((all) => {
     all.delete("code");
-    for (const [name, value] of Object.entries({ error, ...more })) all.set(name, value);
+    all.set("error", error);
+    all.set("error_description", description);
   });
 
 const issuer = "https://issuer.example";
+const inFragment: Change = (url) => url.replace("?", "#");
+const deniedWithoutState: Change = (url) => url.replace(/\?.*/, "?error=access_denied");
+const moved: Change = (url) => url.replace("portal.", "inside.");
 const callbacks: readonly Row[] = [
-  login("a callback", (url) => url, "works"),
   login("a callback as a URL object", (url) => new URL(url), "works"),
   login("a callback with other parameters", setting("session_state", "x"), "works"),
   login("a callback with iss that nobody checks", setting("iss", issuer), "works"),
   login("a callback with the issuer", setting("iss", issuer), "works", { issuer }),
-  login("a callback with another issuer", setting("iss", "https://evil.example"), refused, {
-    issuer,
-  }),
+  login("a callback with another issuer", setting("iss", "https://evil"), refused, { issuer }),
   login("a callback without the issuer", (url) => url, refused, { issuer }),
-  login("a callback behind another address", (url) => url.replace("portal.", "inside."), "works"),
+  login("a callback behind another address", moved, "works"),
   login("a callback without state", without("state"), mismatch),
   login("a callback with an empty state", setting("state", ""), mismatch),
   login("a callback with another state", setting("state", "other"), mismatch),
   login("a callback with two states", adding("state", "other"), mismatch),
-  login("a callback in the fragment", (url) => url.replace("?", "#"), mismatch),
-  login("a callback without a query", (url) => url.replace(/\?.*/, ""), mismatch),
-  login("a denied login", failing("access_denied"), "LoginRequiredError login_denied"),
-  login(
-    "a denied login without state",
-    (url) => url.replace(/\?.*/, "?error=access_denied"),
-    mismatch,
-  ),
-  ...["server_error", "temporarily_unavailable", "invalid_scope", "login_required"].map((error) =>
-    Object.assign(login(`the error ${error}`, failing(error), refused), {
-      says: new RegExp(error),
-    }),
-  ),
-  login(
-    "an error with a loud text",
-    failing("server_error", { error_description: "\r\n<script>" }),
-    refused,
-  ),
+  login("a callback in the fragment", inFragment, mismatch),
+  login("a denied login", failing("access_denied"), denied),
+  login("a denied login without state", deniedWithoutState, mismatch),
+  { ...login("another error", failing("invalid_scope"), refused), says: /invalid_scope/ },
+  login("an error with a loud text", failing("server_error", "\r\n<script>"), refused),
   login("an error beside a code", setting("error", "server_error"), refused),
   login("a callback without a code", without("code"), refused),
   login("an empty code", setting("code", ""), refused),
   login("two codes", adding("code", "other"), refused),
-  login(
-    "an implicit token",
-    query((all) => {
-      all.delete("code");
-      all.set("access_token", "t");
-    }),
-    refused,
-  ),
   login("a code outside ASCII", setting("code", "côde"), refused),
   login("a code of 5,000 characters", setting("code", "c".repeat(5_000)), refused),
   { ...login("a code of nobody", setting("code", "unknown"), refused), sent: { code: 1 } },
@@ -93,72 +67,55 @@ const callbacks: readonly Row[] = [
 const launch = (name: string, given: object, expected: Expected, code = 0): Row => {
   return { name, way: "redeemLaunch", credential: { given }, expected, sent: { code } };
 };
+const verifier = "v".repeat(43);
 const launches: readonly Row[] = [
-  launch("a launch", {}, "works", 1),
   launch("a code of nobody", { code: "unknown" }, launchRefused, 1),
   launch("another verifier", { codeVerifier: "w".repeat(43) }, launchRefused, 1),
-  launch("a short verifier", { codeVerifier: "v" }, badOption),
   launch("a verifier of 42 characters", { codeVerifier: "v".repeat(42) }, badOption),
   launch("a verifier of 129 characters", { codeVerifier: "v".repeat(129) }, badOption),
-  launch("a verifier with a plus", { codeVerifier: `${"v".repeat(43)}+` }, badOption),
+  launch("a verifier with a plus", { codeVerifier: `${verifier}+` }, badOption),
   launch("no verifier", { codeVerifier: undefined }, badOption),
   launch("an empty code", { code: "" }, badOption),
-  launch("no code", { code: undefined }, badOption),
   launch("a code as a number", { code: 7 }, badOption),
   launch("a code with a line break", { code: "a\nb" }, badOption),
   launch("a code of 5,000 characters", { code: "c".repeat(5_000) }, badOption),
 ];
 
-const lost = { status: 500, isUnspent: true };
 const unknown: Expected = "LoginRequiredError login_outcome_unknown";
 const network: Expected = "TransportError network_failed";
+const launchExpired: Expected = "RelaunchRequiredError launch_expired";
+const loginExpired: Expected = "LoginRequiredError login_expired";
 
 /** The host is away for the first refresh, so nothing is sent. */
 let isAway = true;
 const fetchLater = (url: string, init?: RequestInit): Promise<Response> => {
-  if (!isAway || !String(init?.body).includes('"grant_type":"refresh_token"'))
-    return fetch(url, init);
+  const isRefresh = String(init?.body).includes('"grant_type":"refresh_token"');
+  if (!isAway || !isRefresh) return fetch(url, init);
   isAway = false;
-  return Promise.reject(
-    Object.assign(new TypeError("fetch failed"), { cause: { code: "ECONNREFUSED" } }),
-  );
+  const cause = { code: "ECONNREFUSED" };
+  return Promise.reject(Object.assign(new TypeError("fetch failed"), { cause }));
 };
 
-const afterAnHour = (
-  way: Way,
-  expected: Expected,
-  sent: NonNullable<Row["sent"]>,
-  answers?: Answer,
-): Row => {
+type Sent = NonNullable<Row["sent"]>;
+const anHourLater = (way: Way, expected: Expected, sent: Sent, answers?: Answer): Row => {
   const name = answers === undefined ? "an hour later" : "an hour later without a refresh token";
   return { name, way, expected, sent, ageMs: 3_600_000, ...(answers !== undefined && { answers }) };
 };
 const refresh = (name: string, expected: Expected, more: Partial<Row>): Row => {
   return { name, way: "resumeAuth", expected, ...more };
 };
-const resending = {
-  credential: { resendLostRefresh: true },
-  answers: [lost],
-  sent: { refresh: 2 },
-};
+const away = { options: { fetch: fetchLater }, later: "works", sent: { refresh: 1 } } as const;
+const lost = { answers: [{ status: 500, isUnspent: true }], sent: { refresh: 1 } };
+const resending = { ...lost, credential: { resendLostRefresh: true }, sent: { refresh: 2 } };
 const ends: readonly Row[] = [
-  afterAnHour("redeemLaunch", "RelaunchRequiredError launch_expired", { code: 1, call: 0 }),
-  afterAnHour("completeLogin", "works", { code: 1, refresh: 1 }),
-  afterAnHour(
-    "completeLogin",
-    "LoginRequiredError login_expired",
-    { code: 1 },
-    { with: { refresh_token: null } },
-  ),
-  afterAnHour("createAuth, Variant A", "works", { token: 2 }),
-  afterAnHour("createAuth, Variant B", "works", { token: 2 }),
+  anHourLater("redeemLaunch", launchExpired, { code: 1, call: 0 }),
+  anHourLater("completeLogin", "works", { code: 1, refresh: 1 }),
+  anHourLater("completeLogin", loginExpired, { code: 1 }, { with: { refresh_token: null } }),
+  anHourLater("createAuth, Variant A", "works", { token: 2 }),
+  anHourLater("createAuth, Variant B", "works", { token: 2 }),
   refresh("a refresh", "works", { later: "works", sent: { refresh: 1 } }),
-  refresh("no network", network, {
-    options: { fetch: fetchLater },
-    later: "works",
-    sent: { refresh: 1 },
-  }),
-  refresh("a lost answer", unknown, { answers: [lost], later: unknown, sent: { refresh: 1 } }),
+  refresh("no network", network, away),
+  refresh("a lost answer", unknown, { ...lost, later: unknown }),
   refresh("a lost answer with resendLostRefresh", unknown, { ...resending, later: "works" }),
 ];
 

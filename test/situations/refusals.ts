@@ -19,39 +19,26 @@ const limited: Expected = "RateLimitedError rate_limited";
 
 type Outcomes = Partial<Record<Way, Expected>>;
 const ofA = (machine: Expected, launch: Expected): Outcomes => ({ [A]: machine, [L]: launch });
-const ofB = (machine: Expected, completeLogin: Expected, resumeAuth: Expected): Outcomes => {
-  return { [B]: machine, completeLogin, resumeAuth };
+const ofB = (machine: Expected, person: Expected): Outcomes => {
+  return { [B]: machine, completeLogin: person, resumeAuth: person };
 };
 const lost = (machine: Expected): Outcomes => {
-  return { ...ofA(machine, launchUnknown), ...ofB(machine, loginUnknown, loginUnknown) };
+  return { ...ofA(machine, launchUnknown), ...ofB(machine, loginUnknown) };
 };
 
 /** A code is sent once, and so is a refresh token that may be spent. */
-function rows(name: string, answer: Answer, expected: Outcomes, more: Partial<Row> = {}): Row[] {
-  return (Object.entries(expected) as [Way, Expected][]).map(([way, outcome]) => {
+function rows(name: string, answers: Answer, outcomes: Outcomes, more: Partial<Row> = {}): Row[] {
+  return (Object.entries(outcomes) as [Way, Expected][]).map(([way, expected]) => {
     const kind = way === "resumeAuth" ? "refresh" : way === A || way === B ? "token" : "code";
-    const isOver = kind === "refresh" && outcome.startsWith("LoginRequiredError");
+    const isOver = kind === "refresh" && expected.startsWith("LoginRequiredError");
     const later = isOver ? { later: "LoginRequiredError" as const } : {};
-    return {
-      name,
-      way,
-      answers: answer,
-      expected: outcome,
-      sent: { [kind]: 1 },
-      ...later,
-      ...more,
-    };
+    return { name, way, answers, expected, sent: { [kind]: 1 }, ...later, ...more };
   });
 }
 
 const json = (status: number, body: unknown): Answer => ({ status, json: body, isUnspent: true });
 const error = (status: number, name: string): Answer => json(status, { error: name });
-const empty = (status: number): Answer => ({ status });
-const page = (status: number): Answer => ({
-  ...empty(status),
-  text: "<h1>No</h1>",
-  type: "text/html",
-});
+const page = (status: number): Answer => ({ status, text: "<h1>No</h1>", type: "text/html" });
 
 /** Section 7.1: a status of 400, one of four errors, and always the same text. */
 const opaque = (name: string, launch: Expected, says: RegExp): Row[] => {
@@ -59,84 +46,53 @@ const opaque = (name: string, launch: Expected, says: RegExp): Row[] => {
   return rows(`${name} with the fixed text`, answer, ofA(refused, launch), { says });
 };
 const loud = { error: "invalid_client", error_description: `\r\n\u001b[31m${"x".repeat(10_000)}` };
+const bounded = { says: /^.{1,2000}\[/ };
 const refusalsOfA: readonly Row[] = [
   ...opaque("invalid_client", refused, /JWKS/),
   ...opaque("invalid_grant", launchRefused, /not registered|used, or is older/),
   ...opaque("unsupported_grant_type", refused, /unsupported_grant_type/),
   ...opaque("invalid_request", refused, /invalid_request/),
-  ...rows("invalid_client without a text", error(400, "invalid_client"), ofA(refused, refused)),
-  ...rows("invalid_client with 401", error(401, "invalid_client"), ofA(refused, refused)),
   ...rows("invalid_grant with 403", error(403, "invalid_grant"), ofA(refused, launchRefused)),
-  ...rows("another error of RFC 6749", error(400, "unauthorized_client"), ofA(refused, refused)),
   ...rows("JSON without an error", json(400, { message: "no" }), ofA(refused, refused)),
-  ...rows("a long description with line breaks", json(400, loud), ofA(refused, refused), {
-    says: /^.{1,2000}\[/,
-  }),
+  ...rows("a long description", json(400, loud), ofA(refused, refused), bounded),
   // Any other body comes from another server, and only a new launch brings a new code.
-  ...[400, 401, 403, 408, 421].flatMap((status) => [
-    ...rows(`an empty ${status}`, empty(status), ofA(notJson, launchUnknown)),
-    ...rows(`a page with ${status}`, page(status), ofA(notJson, launchUnknown)),
-  ]),
+  ...rows("an empty 401", { status: 401 }, ofA(notJson, launchUnknown)),
+  ...rows("a page with 400", page(400), ofA(notJson, launchUnknown)),
 ];
 
 /** Section 7.3 shows no error of Variant B, so a 400, 401 or 403 of any shape is a refusal. */
-const shapes: Readonly<Record<string, Answer>> = {
-  "an empty body": { text: "" },
-  "a page": page(400),
-  "plain text": { text: "Not you", type: "text/plain" },
-  "half an object": { text: '{"error":' },
-  "an empty object": { json: {} },
-  "a message": { json: { message: "wrong secret" } },
-  "a problem document": { json: { title: "No" }, type: "application/problem+json" },
-  "a list of errors": { json: { errors: [{ code: 17 }] } },
-  "an error that is an object": { json: { error: { code: "E17" } } },
-  "an error that is null": { json: { error: null } },
-  "a JSON list": { json: [{ code: 17 }] },
-  "a JSON string": { json: "denied" },
-};
+const shapes: readonly (readonly [name: string, number, Answer])[] = [
+  ["an empty 401", 401, { text: "" }],
+  ["a page with 400", 400, page(400)],
+  ["a text with 403", 403, { text: "Not you", type: "text/plain" }],
+  ["half an object with 401", 401, { text: '{"error":' }],
+  ["a message with 401", 401, { json: { message: "wrong secret" } }],
+  ["an error that is an object with 403", 403, { json: { error: { code: "E17" } } }],
+  ["a JSON list with 400", 400, { json: [{ code: 17 }] }],
+  ["a JSON string with 401", 401, { json: "denied" }],
+];
 const refusalsOfB: readonly Row[] = [
-  ...[400, 401, 403].flatMap((status) =>
-    Object.entries(shapes).flatMap(([name, shape]) => {
-      const answer = { ...shape, status, isUnspent: true };
-      // Only the service's own JSON says that the code or refresh token was not spent.
-      const person = "json" in shape ? loginRefused : loginUnknown;
-      return rows(`${name} with ${status}`, answer, ofB(refused, person, person));
-    }),
-  ),
-  ...rows("invalid_client with 401", error(401, "invalid_client"), ofB(refused, refused, refused)),
-  ...rows("unauthorized_client", error(400, "unauthorized_client"), ofB(refused, refused, refused)),
-  ...rows("invalid_request", error(400, "invalid_request"), ofB(refused, refused, refused)),
-  ...rows(
-    "invalid_grant with 400",
-    error(400, "invalid_grant"),
-    ofB(refused, loginRefused, loginRefused),
-  ),
-  ...rows(
-    "invalid_grant with 401",
-    error(401, "invalid_grant"),
-    ofB(refused, loginRefused, loginRefused),
-  ),
-  ...rows("a JSON 422", json(422, { detail: [] }), ofB(refused, loginRefused, loginRefused)),
-  ...rows("a page with 408", page(408), ofB(notJson, loginUnknown, loginUnknown)),
-  ...rows("a page with 421", page(421), ofB(notJson, loginUnknown, loginUnknown)),
+  ...shapes.flatMap(([name, status, shape]) => {
+    const answer = { ...shape, status, isUnspent: true };
+    // Only the service's own JSON says that the code or refresh token was not spent.
+    const person = "json" in shape ? loginRefused : loginUnknown;
+    return rows(name, answer, ofB(refused, person));
+  }),
+  ...rows("invalid_client with 401", error(401, "invalid_client"), ofB(refused, refused)),
+  ...rows("unauthorized_client", error(400, "unauthorized_client"), ofB(refused, refused)),
+  ...rows("invalid_request", error(400, "invalid_request"), ofB(refused, refused)),
+  ...rows("invalid_grant with 400", error(400, "invalid_grant"), ofB(refused, loginRefused)),
+  ...rows("a JSON 422", json(422, { detail: [] }), ofB(refused, loginRefused)),
 ];
 
-/**
- * The request may have been processed: Envoy and Heroku answer 503 after the upstream has
- * committed.
- */
+/** The request may have been processed: Envoy and Heroku answer 503 after the upstream's commit. */
 const network: Expected = "TransportError network_failed";
 const failures: readonly Row[] = [
-  ...[500, 502, 503, 504, 520].flatMap((status) => [
-    ...rows(`an empty ${status}`, empty(status), lost(notJson)),
-    ...rows(`a page with ${status}`, page(status), lost(notJson)),
-    ...rows(`JSON with ${status}`, { status, json: { error: "server_error" } }, lost(otherShape)),
-    ...rows(
-      `${status} with Retry-After`,
-      { status, headers: { "retry-after": "3" } },
-      lost(notJson),
-    ),
-  ]),
+  ...rows("an empty 500", { status: 500 }, lost(notJson)),
+  ...rows("a page with 502", page(502), lost(notJson)),
+  ...rows("JSON with 503", { status: 503, json: { error: "server_error" } }, lost(otherShape)),
+  ...rows("a page with 408", page(408), lost(notJson)),
+  ...rows("a page with 421", page(421), lost(notJson)),
   ...rows("a reset connection", { fault: "reset" }, lost(network)),
   ...rows("an answer that breaks off", { fault: "cut", text: '{"a' }, lost(network)),
   ...rows("silence", { fault: "silence" }, lost("TransportError timed_out")),
@@ -145,11 +101,9 @@ const failures: readonly Row[] = [
 /** The address is wrong. Of these answers only JSON can be the service's own. */
 const sayingSo = { says: /Is baseUrl/ };
 const ofRouter = { ...ofA(otherShape, otherShape), [B]: otherShape, completeLogin: otherShape };
+const redirect: Answer = { status: 307, headers: { location: "{base}/x" } };
 const wrongAddresses: readonly Row[] = [
-  ...[301, 302, 303, 307, 308].flatMap((status) => {
-    const answer = { status, headers: { location: "{base}/x" } };
-    return rows(`a redirect with ${status}`, answer, lost(redirected), sayingSo);
-  }),
+  ...rows("a redirect", redirect, lost(redirected), sayingSo),
   ...[404, 405, 410].flatMap((status) => [
     ...rows(`a page with ${status}`, page(status), lost(notJson), sayingSo),
     ...rows(`JSON with ${status}`, error(status, "not_found"), ofRouter, sayingSo),
@@ -160,14 +114,9 @@ const limits: Readonly<Record<string, Answer>> = {
   "a 429": { status: 429 },
   "a 429 as a page": page(429),
   "a 429 with JSON": error(429, "too_many"),
-  "a 429 with Retry-After": { status: 429, headers: { "retry-after": "3" } },
-  "a 429 with a broken Retry-After": { status: 429, headers: { "retry-after": "soon" } },
 };
 const patient = { options: { retryDeadlineMs: 60_000 }, expected: "works" } as const;
-const once = (status: number, retryAfter?: string): [Answer] => {
-  const headers = retryAfter === undefined ? {} : { "retry-after": retryAfter };
-  return [{ status, headers, isUnspent: true }];
-};
+const once = (status: number): [Answer] => [{ status, isUnspent: true }];
 
 /** Section 8. A rate limit is waited for, except by a code, which is sent only once. */
 const rateLimits: readonly Row[] = [
@@ -182,60 +131,37 @@ const rateLimits: readonly Row[] = [
       { ...row, way: "completeLogin", expected: loginRefused, sent: { code: 1 } },
     ];
   }),
-  ...([A, B, "resumeAuth"] as const).flatMap((way): Row[] => [
-    { ...patient, way, name: "one 429 and time to wait", answers: once(429), waitsMs: 2_000 },
-    { ...patient, way, name: "a 429 with Retry-After: 7", answers: once(429, "7"), waitsMs: 7_000 },
-    { ...patient, way, name: "a 429 with Retry-After: 0", answers: once(429, "0"), waitsMs: 2_000 },
-    {
+  ...([A, B, "resumeAuth"] as const).map((way): Row => {
+    return {
       ...patient,
       way,
-      name: "a 429 beyond the deadline",
-      answers: once(429, "3600"),
-      expected: limited,
-    },
-  ]),
-  ...([A, B] as const).flatMap((way): Row[] => [
-    ...[500, 502, 503, 504].map((status): Row => {
-      return { ...patient, way, name: `one ${status}`, answers: once(status), sent: { token: 2 } };
-    }),
-    {
-      ...patient,
-      way,
-      name: "one reset connection",
-      answers: [{ fault: "reset" }],
-      sent: { token: 2 },
-    },
-    {
-      ...patient,
-      way,
-      name: "one 503 with Retry-After: 5",
-      answers: once(503, "5"),
-      waitsMs: 5_000,
-    },
-    {
-      ...patient,
-      way,
-      name: "503 without end",
-      answers: { status: 503 },
-      expected: notJson,
-      sent: { token: 3 },
-    },
-  ]),
+      name: "one 429 and time to wait",
+      answers: once(429),
+      waitsMs: 2_000,
+    };
+  }),
+  ...([A, B] as const).flatMap((way): Row[] => {
+    const row = { ...patient, way, sent: { token: 2 } };
+    const endless = { answers: { status: 503 }, expected: notJson, sent: { token: 3 } };
+    return [
+      { ...row, name: "one 502", answers: once(502) },
+      { ...row, name: "one reset connection", answers: [{ fault: "reset" }] },
+      { ...row, name: "503 without end", ...endless },
+    ];
+  }),
 ];
 
 /** What an honest server refuses by the rules. */
-const ahead = (seconds: number) => ({ aheadMs: seconds * 1_000 });
+const ahead = (seconds: number) => ({ world: { aheadMs: seconds * 1_000 } });
 const audience = "https://inside.example/token";
-const otherKey = { privateKey: pkcs8(otherRsaKey()) };
 const service = { pluginType: "service" } as const;
 const userInterface = { pluginType: "user interface" } as const;
 const row = (name: string, way: Way, expected: Expected, more: Partial<Row>): Row => {
   return { name, way, expected, ...more };
 };
 const disabled = { world: { isEnabled: false }, says: /disabled/ };
-const unknownKey = { credential: otherKey, says: /JWKS/ };
+const unknownKey = { credential: { privateKey: pkcs8(otherRsaKey()) }, says: /JWKS/ };
 const unknownId = { credential: { clientId: "who" }, says: /client id/ };
-const knownProxy = { world: { audience }, credential: { audience } };
 const registrations: readonly Row[] = [
   row("a disabled plugin", A, refused, disabled),
   row("a disabled plugin", L, launchRefused, disabled),
@@ -246,22 +172,16 @@ const registrations: readonly Row[] = [
   row("an unknown key", L, refused, unknownKey),
   row("a wrong audience", A, refused, { credential: { audience }, says: /audience/ }),
   row("a rewriting proxy", A, refused, { world: { audience }, says: /proxy/ }),
-  row("a known proxy", A, "works", knownProxy),
-  row("a known proxy", L, "works", knownProxy),
+  row("a known proxy", L, "works", { world: { audience }, credential: { audience } }),
   row("a wrong secret", B, refused, { credential: { clientSecret: "no" }, says: /Service acc/ }),
   row("an unknown account", B, refused, unknownId),
-  row("a clock 20 s ahead", A, "works", { world: ahead(20), sent: { token: 1 } }),
-  row("a clock 10 min ahead", A, "works", { world: ahead(600), sent: { token: 2 } }),
-  row("a clock 10 min behind", A, "works", { world: ahead(-600), sent: { token: 2 } }),
-  row("a clock 10 min ahead", L, refused, { world: ahead(600), sent: { code: 1 }, says: /clock/i }),
-  row("a clock 10 min ahead", B, "works", { world: ahead(600), sent: { token: 1 } }),
+  row("a clock 20 s ahead", A, "works", { ...ahead(20), sent: { token: 1 } }),
+  row("a clock 10 min ahead", A, "works", { ...ahead(600), sent: { token: 2 } }),
+  row("a clock 10 min behind", A, "works", { ...ahead(-600), sent: { token: 2 } }),
+  row("a clock 10 min ahead", L, refused, { ...ahead(600), sent: { code: 1 }, says: /clock/i }),
+  row("a clock 10 min ahead", B, "works", { ...ahead(600), sent: { token: 1 } }),
 ];
 
 export const refusals: readonly Row[] = [
-  refusalsOfA,
-  refusalsOfB,
-  failures,
-  wrongAddresses,
-  rateLimits,
-  registrations,
+  ...[refusalsOfA, refusalsOfB, failures, wrongAddresses, rateLimits, registrations],
 ].flat();
