@@ -1,8 +1,8 @@
 // The table of negative requests. Each row gets exactly its answer, the customer log and the
-// journal name the broken rule, and the answer changes when that rule is off.
+// journal name the broken rule, and the answer changes when that rule is off. The contract kit's
+// cases, which test/contract runs against the emulator, break most rules in further ways.
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, test } from "vitest";
-import { contractCases } from "../../../src/contract/index.js";
 import { createEmulator, EmulatorError, type RuleId } from "../../../src/emulator/index.js";
 import { play, type Row, ruleIds, switchable, titleOf } from "./row.js";
 import { table, topics } from "./table.js";
@@ -57,32 +57,14 @@ describe("a rule that is off", () => {
   });
 });
 
-test("over HTTP all races, a large body, and the ends of each topic get the same answers", async () => {
-  const ends = topics
-    .flatMap(({ rows }) => [rows[0], rows.at(-1)])
-    .filter((row) => row !== undefined);
+test("over HTTP all races, a large body, and the first row of each topic get the same answers", async () => {
+  const first = topics.flatMap(({ rows: [row] }) => row ?? []);
   const more = table.filter(({ name }) => /concurrent|1 MiB/.test(name));
-  for (const row of [...ends, ...more])
+  for (const row of [...first, ...more])
     expect((await play(row, [], true)).answer, row.name).toEqual(row.answer);
 });
 
-describe("the table", () => {
-  test("names every rule", () => {
-    const named = new Set(table.flatMap((row) => [...row.breaks, ...(row.shapedBy ?? [])]));
-    expect(ruleIds.filter((rule) => !named.has(rule))).toEqual([]);
-  });
-
-  test("has a row, or the contract kit a case, for every id of a test that an emulator can fail", () => {
-    const cases = { A2: "assertion.audience.base-url", A3: "assertion.audience.array" };
-    expect(contractCases.map(({ id }) => id)).toEqual(expect.arrayContaining(Object.values(cases)));
-    // C11, a verifier without a challenge, cannot happen: no code is handed out without one.
-    const ranges = { A: [1, 33], C: [1, 10], R: [1, 7], L: [1, 11], P: [5, 6] } as const;
-    const ids = Object.entries(ranges).flatMap(([letter, [first, last]]) =>
-      Array.from({ length: last - first + 1 }, (_, index) => `${letter}${first + index}`),
-    );
-    const rows = table.flatMap(({ name }) => (name.split(": ")[0] ?? "").split(", "));
-    const covered = new Set([...rows, ...Object.keys(cases)]);
-    const more = ["C12", "C13", "C14", "C15", "C17", "R9", "P10"];
-    expect([...ids, ...more].filter((id) => !covered.has(id))).toEqual([]);
-  });
+test("the table names every rule", () => {
+  const named = new Set(table.flatMap((row) => [...row.breaks, ...(row.shapedBy ?? [])]));
+  expect(ruleIds.filter((rule) => !named.has(rule))).toEqual([]);
 });

@@ -5,79 +5,53 @@ import { type ChangedA, World } from "./world.js";
 
 export type Request = (world: World) => Promise<Response>;
 
-/** The properties that the rows of one group share. */
-export interface Group {
-  /**
-   * The rules that the last request breaks, in the order of precedence: the log names the first.
-   * Default: none.
-   */
-  readonly breaks?: RuleId | readonly RuleId[];
+/** What the last request of a row must get. */
+interface Expected {
+  /** The rules that it breaks, in the order of precedence: the log names the first. */
+  readonly breaks: readonly RuleId[];
   readonly answer: Answer;
   /** Rules that refuse nothing here but shape the answer. */
   readonly shapedBy?: readonly RuleId[];
-  /**
-   * Set if the answer stays the same while the rules are off, for example because the client is
-   * unknown.
-   */
+  /** Set if the answer is the same without the rules, for example since the client is unknown. */
   readonly remains?: true;
   readonly options?: EmulatorOptions;
+}
+type More = Partial<Omit<Expected, "breaks" | "answer">>;
+
+export interface Row extends Expected {
+  /** A noun phrase, with the section of an RFC, if there is one, in brackets. */
+  readonly name: string;
+  /** Sends all requests of the row and resolves with the last response. */
+  readonly request: Request;
 }
 
 export function refusing(
   answer: Answer,
-  breaks: Group["breaks"],
-  more: Partial<Group> = {},
-): Group {
-  return { answer, ...(breaks !== undefined && { breaks }), ...more };
-}
-export function accepting(answer: Answer, more: Partial<Group> = {}): Group {
-  return { answer, ...more };
-}
-export function also(common: Group, more: Partial<Group>): Group {
-  return { ...common, ...more };
+  breaks: RuleId | readonly RuleId[],
+  more: More = {},
+): Expected {
+  return { answer, breaks: typeof breaks === "string" ? [breaks] : breaks, ...more };
 }
 
-/**
- * A noun phrase. It begins with the id of the test that it implements, if there is one (A: client
- * assertions and token requests of Variant A, C: codes, R: refresh tokens, L: the API and limits,
- * P: launches in the iframe), and ends with its source in brackets: F2
- * (fapi2-security-profile-final-), F1 (fapi1-advanced-final-) and OC (oidcc-) are modules of the
- * OpenID Foundation's conformance suite, numbers are RFCs and their sections.
- */
-type Name = string;
-
-export interface Row extends Omit<Group, "breaks"> {
-  readonly name: Name;
-  readonly breaks: readonly RuleId[];
-  /**
-   * Sends all requests of the row and resolves with the last response, which is the one that
-   * counts.
-   */
-  readonly request: Request;
+export function accepting(answer: Answer, more: More = {}): Expected {
+  return { answer, breaks: [], ...more };
 }
 
-export function group(
-  { breaks = [], ...common }: Group,
-  requests: Readonly<Record<Name, Request>>,
-): Row[] {
-  const list = typeof breaks === "string" ? [breaks] : breaks;
-  return Object.entries(requests).map(([name, request]) => ({
-    name,
-    breaks: list,
-    request,
-    ...common,
-  }));
+export function group(expected: Expected, requests: Readonly<Record<string, Request>>): Row[] {
+  return Object.entries(requests).map(([name, request]) => ({ ...expected, name, request }));
 }
 
 type Change = ChangedA | ((world: World) => ChangedA);
 
 /** Rows that send one token request of Variant A. */
-export function tokenRequests(common: Group, changes: Readonly<Record<Name, Change>>): Row[] {
-  const requests = Object.entries(changes).map(([name, change]): [Name, Request] => [
-    name,
-    (world) => world.requestToken(typeof change === "function" ? change(world) : change),
-  ]);
-  return group(common, Object.fromEntries(requests));
+export function tokenRequests(
+  expected: Expected,
+  changes: Readonly<Record<string, Change>>,
+): Row[] {
+  return Object.entries(changes).map(([name, change]) => {
+    const changed = (world: World) => (typeof change === "function" ? change(world) : change);
+    return { ...expected, name, request: (world) => world.requestToken(changed(world)) };
+  });
 }
 
 export function titleOf({ name, breaks: [rule], answer }: Row): string {
@@ -87,16 +61,12 @@ export function titleOf({ name, breaks: [rule], answer }: Row): string {
 
 export interface Played {
   readonly answer: Answer;
-  /**
-   * The rule that the journal names for the last request, and the newest one of the customer log.
-   */
+  /** The rules that the journal and the customer log name for the last request. */
   readonly rule: RuleId | undefined;
   readonly logged: RuleId | undefined;
 }
 
-/**
- * A world for each object of options, since to make one takes five times as long as to reset it.
- */
+/** A world for each object of options: to make one takes five times as long as to reset it. */
 const worlds = new Map<EmulatorOptions | undefined, World>();
 
 export async function play(
@@ -121,10 +91,7 @@ export async function play(
 }
 
 export const ruleIds = Object.keys(emulatorRules) as readonly RuleId[];
-/**
- * Rules that can be switched off. A rule has no switch if the emulator could not answer without its
- * check.
- */
+/** A rule has no switch if the emulator could not answer without its check. */
 export const switchable: ReadonlySet<RuleId> = new Set(
   ruleIds.filter((rule) => emulatorRules[rule].off !== undefined),
 );
