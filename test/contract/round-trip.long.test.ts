@@ -225,6 +225,11 @@ describe("a deployment that breaks rules makes an emulator that breaks the same 
     /^(?:api-client|client-code|refresh|bearer)\./.test(rule) ? "login" : rule.split(/[.-]/, 1)[0];
   const isOfGroup = ([one, other]: readonly [RuleId, RuleId]) => groupOf(one) === groupOf(other);
   const isAll = process.env.PAIRS === "all";
+  // Pairs of which a second run once differed.
+  const mended = {
+    A: ["route.scope", "route.narrowed"],
+    B: ["client-request.media-type", "client.authentication"],
+  } as const;
   test.each(variants)(
     "without two of a group of Variant %s a second run has the same result for every case",
     async (variant) => {
@@ -232,7 +237,8 @@ describe("a deployment that breaks rules makes an emulator that breaks the same 
       const pairs = seen.flatMap((one, at) =>
         seen.slice(at + 1).map((other) => [one, other] as const),
       );
-      const tried = isAll ? pairs : pairs.filter(isOfGroup).filter((_, at) => at % 8 === 0);
+      const some = [...pairs.filter(isOfGroup).filter((_, at) => at % 8 === 0), mended[variant]];
+      const tried = isAll ? pairs : some;
       expect(tried.length).toBeGreaterThan(12);
       for (const pair of tried) {
         const { learnt, first, second } = await roundTrip(pair, variant);
