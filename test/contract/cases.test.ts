@@ -18,13 +18,10 @@ const everything = contractCases.map(({ id }) => id);
 describe("the table of cases", () => {
   test("ids are unique, and each names a rule or an unknown that exists", () => {
     expect(new Set(everything).size).toBe(everything.length);
+    const ids = unknowns.map(({ id }) => id);
     for (const { rule, unknown, id } of contractCases) {
       if (rule !== undefined) expect(emulatorRules, id).toHaveProperty([rule]);
-      if (unknown !== undefined)
-        expect(
-          unknowns.map((one) => one.id),
-          id,
-        ).toContain(unknown);
+      if (unknown !== undefined) expect(ids, id).toContain(unknown);
     }
   });
 
@@ -34,35 +31,24 @@ describe("the table of cases", () => {
 });
 
 describe("against an emulator that keeps every promise", () => {
-  test.each([
-    { name: "with the emulator's clock as now", options: {} },
-    { name: "with a wait that alone moves the emulator's clock", options: { now: undefined } },
-  ])(
-    "every case holds or learns, with everything that a target can lend, $name",
-    async ({ options }) => {
-      const { run } = createRig();
-      const results = await run({ only: everything, ...options });
-      const others = [...results.values()].filter(
-        ({ result }) => result !== "holds" && result !== "learnt",
-      );
-      expect(others.map(({ id, result, observed }) => `${id}: ${result}: ${observed}`)).toEqual([]);
-      expect(results.size).toBe(everything.length);
-      expect(results.get("token-request.opacity")?.observed).toBe(
-        "Every refusal has the fixed text. " +
-          "A missing plugin can be told from a wrong key by error: " +
-          "400 invalid_grant, 400 invalid_client.",
-      );
-      expect(results.get("refused-bearer-status.b")?.observed).toBe(
-        "Unknown bearer: 401, empty; missing bearer: 401, empty.",
-      );
-    },
-  );
+  test("every case holds or learns, also if only waits move the emulator's clock", async () => {
+    const { run } = createRig();
+    const results = await run({ only: everything, now: undefined });
+    const odd = [...results.values()].filter(({ result }) => !/^(holds|learnt)$/.test(result));
+    expect(odd.map(({ id, result, observed }) => `${id}: ${result}: ${observed}`)).toEqual([]);
+    expect(results.size).toBe(everything.length);
+    expect(results.get("token-request.opacity")?.observed).toBe(
+      "Every refusal has the fixed text. A missing plugin can be told from a wrong key by error: " +
+        "400 invalid_grant, 400 invalid_client.",
+    );
+    expect(results.get("refused-bearer-status.b")?.observed).toBe(
+      "Unknown bearer: 401, empty; missing bearer: 401, empty.",
+    );
+  });
 
   test("a safe run takes at most 60 requests and changes nothing", async () => {
     const { run, emulator } = createRig({ rateLimit: false });
-    const before = JSON.stringify(emulator.journal.entries().length);
     const results = await run({ safe: true, maxRequests: 60 });
-    expect(before).toBe("0");
     expect(emulator.journal.entries().length).toBeLessThanOrEqual(60);
     const spent = [...results.values()].filter(({ observed }) => /budget/.test(observed));
     expect(spent.map(({ id }) => id)).toEqual([]);
@@ -111,47 +97,43 @@ describe("the tests of a test runner", () => {
   const notFound = async () => new Response("not found", { status: 404 });
   const isB = (url: string) => url.includes("/v1/auth/");
 
-  test.each<[string, Partial<ContractTarget>, ContractOptions, string]>([
-    ["passes where everything is accepted", {}, {}, "passed"],
-    [
-      "passes where one variant is not served",
-      {},
-      { fetch: (url, init) => (isB(url) ? notFound() : rig.emulator.fetch(url, init)) },
-      "passed",
-    ],
+  const { fetch: answering } = rig.emulator;
+  const onlyA = {
+    fetch: async (url: string, init: RequestInit) => (isB(url) ? notFound() : answering(url, init)),
+  };
+  const { disabledPlugin: plugin } = rig.target;
+
+  test.each<[string, Partial<ContractTarget>, ContractOptions, RegExp]>([
+    ["passes where everything is accepted", {}, {}, /^passed$/],
+    ["passes where one variant is not served", {}, onlyA, /^passed$/],
     [
       "fails where nothing answers",
       {},
       { fetch: down },
-      "failed: http://service.localhost does not answer (ECONNREFUSED). " +
-        "Check the address, the network and the proxy.",
+      /^failed: http:\/\/service.localhost does not answer \(ECONNREFUSED\)\. Check the address/,
     ],
     [
       "fails where no variant is served",
       {},
       { fetch: notFound },
-      "failed: Variant A is not served, as far as its token endpoint shows (404, not a " +
-        "JSON object). " +
-        "Variant B is not served, as far as its token endpoint shows (404, not a JSON object).",
+      /^failed: Variant A is not served, .* Variant B is not served, .* \(404, not a JSON object\)/,
     ],
     [
       "fails where the service account is refused",
       { serviceAccount: wrong },
       {},
-      "failed: The credential of the service account was refused (401 invalid_client).",
+      /^failed: The credential of the service account was refused \(401 invalid_client\)\.$/,
     ],
     [
       "fails where the plugin is refused",
-      { plugin: rig.target.disabledPlugin },
+      { plugin },
       {},
-      "failed: The credential of the service plugin was refused (400 invalid_grant).",
+      /^failed: The credential of the service plugin was refused \(400 invalid_grant\)\.$/,
     ],
-  ])("the first one %s", async (_, lent, options, outcome) => {
-    const outcomes = await runTests(
-      { ...rig.target, ...lent },
-      { ...rig.options, only, ...options },
-    );
-    expect([...outcomes.entries()][0]).toEqual([first, outcome]);
+  ])("the first one %s", async (_, lent, changed, outcome) => {
+    const options = { ...rig.options, only, ...changed };
+    const outcomes = await runTests({ ...rig.target, ...lent }, options);
+    expect([...outcomes.entries()][0]).toEqual([first, expect.stringMatching(outcome)]);
   });
 
   test("one whose case breaks says what was done, by which section, and what came back", async () => {
@@ -167,15 +149,10 @@ describe("the tests of a test runner", () => {
   });
 
   test("a case that was not tried is skipped with the reason, also if only the run shows it", async () => {
-    const { target, options } = createRig();
-    const { secondKey: _, ...lent } = target;
-    const fetch = (url: string, init: RequestInit) =>
-      isB(url) ? notFound() : (options.fetch as typeof globalThis.fetch)(url, init);
-    const outcomes = await runTests(lent, { ...options, fetch, only });
-    const skipped = [...outcomes]
-      .filter(([, outcome]) => outcome === "skipped")
-      .map(([title]) => title);
-    expect(skipped).toEqual([
+    const { secondKey: _, ...lent } = rig.target;
+    const outcomes = await runTests(lent, { ...rig.options, ...onlyA, only });
+    const skipped = [...outcomes].filter(([, outcome]) => outcome === "skipped");
+    expect(skipped.map(([title]) => title)).toEqual([
       expect.stringMatching(/^token-response\.b: .* \(Variant B is not served/),
       expect.stringMatching(/^assertion\.key-id: .* \(It needs a second key/),
       expect.stringMatching(/^token-response\.code: .* \(Variant B is not served/),
@@ -188,36 +165,32 @@ describe("the tests of a test runner", () => {
     const { target, options } = createRig({ successStatus: 201 });
     const outcomes = await runTests(target, { ...options, only, baseline: [...before, gone] });
     const failed = [...outcomes.values()].filter((outcome) => outcome.startsWith("failed"));
+    const moved = " moved since the baseline [^]*before  holds: 200 [^]*now     holds: 201 ";
     expect(failed).toEqual([
-      ...["token-response.a", "token-response.b", "token-response.code"].map((id) =>
-        expect.stringMatching(
-          new RegExp(
-            `^failed: ${id} moved since the baseline [^]*before  holds: ` +
-              "200 [^]*now     holds: 201 ",
-          ),
-        ),
-      ),
+      expect.stringMatching(`^failed: token-response.a${moved}`),
+      expect.stringMatching(`^failed: token-response.b${moved}`),
+      expect.stringMatching(`^failed: token-response.code${moved}`),
       "failed: token-response.old is gone: no case has this id. Make a new baseline.",
     ]);
   });
 
   test("are not defined if the target or an option cannot be used, and neither is a run begun", async () => {
-    const define = (target: object, options: object) =>
-      describeContract({ describe, test }, target as ContractTarget, options);
-    await expect(define({ baseUrl: "customer.example" }, {})).rejects.toThrow(
-      /The target is not valid. baseUrl/,
-    );
     const apiClient = { ...rig.target.apiClient, authorizationEndpoint: "authorize" };
-    await expect(define({ ...rig.target, apiClient }, {})).rejects.toThrow(
-      /apiClient.authorizationEndpoint: must be a URL, or a path under baseUrl/,
-    );
     const secondKey = { privateKey: "no key" };
-    await expect(define({ ...rig.target, secondKey }, rig.options)).rejects.toThrow(
-      /`secondKey.privateKey` of the target cannot be used/,
-    );
-    await expect(define(rig.target, { pace: 1 })).rejects.toThrow(
-      /^pace is not an option of a contract run\. Use paceMs\./,
-    );
+    const rows: [target: object, options: object, says: RegExp][] = [
+      [{ baseUrl: "customer.example" }, {}, /^The target is not valid\. baseUrl/],
+      [
+        { apiClient },
+        {},
+        /apiClient.authorizationEndpoint: must be a URL, or a path under baseUrl/,
+      ],
+      [{ secondKey }, {}, /`secondKey.privateKey` of the target cannot be used/],
+      [{}, { pace: 1 }, /^pace is not an option of a contract run\. Use paceMs\./],
+    ];
+    for (const [changed, options, says] of rows) {
+      const target = { ...rig.target, ...changed } as ContractTarget;
+      await expect(describeContract({ describe, test }, target, options)).rejects.toThrow(says);
+    }
     const run = runContract(rig.target, { ...rig.options, pace: 1 } as ContractOptions);
     await expect(run.next()).rejects.toMatchObject({ code: "option_invalid", issues: ["pace"] });
   });

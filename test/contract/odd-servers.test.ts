@@ -3,6 +3,7 @@
  */
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { inspect } from "node:util";
+import { decodeJwt } from "jose";
 import { describe, expect, test } from "vitest";
 import { ContractError, runContract } from "../../src/contract/index.js";
 import { recordingServer } from "../support/recording-server.js";
@@ -37,26 +38,23 @@ describe("an answer", () => {
     ["with a token of a million characters", JSON.stringify({ access_token: "é".repeat(500_000) })],
     ["whose expires_in is such an object", `{"expires_in":{"toString":1},"access_token":"t"}`],
   ])("%s ends no run", async (_, body) => {
-    const refusal = () =>
-      new Response(body, { status: 400, headers: { "content-type": "application/json" } });
-    const results = await runBehind(["token-request", "assertion.form"], (url, _init, count) =>
-      isTokenRequest(url) && count > 2 ? refusal() : undefined,
+    const only = ["token-request.client-id", "token-request.grant-type", "assertion.form"];
+    const headers = { "content-type": "application/json" };
+    const results = await runBehind(only, (url, _init, count) =>
+      isTokenRequest(url) && count > 2 ? new Response(body, { status: 400, headers }) : undefined,
     );
-    expect(results.size).toBeGreaterThan(8);
+    expect(results.size).toBe(4);
   });
 
   test("with a token is not a refusal, whatever its status", async () => {
-    const results = await runBehind(
-      ["assertion.issuer", "client.authentication"],
-      (url, _init, count) =>
-        isTokenRequest(url) && count !== 1 && count !== 2 && count !== 4 && count !== 5
-          ? Response.json({ error: "invalid_client", access_token: "a token" }, { status: 400 })
-          : undefined,
+    const body = { error: "invalid_client", access_token: "a token" };
+    const only = ["assertion.issuer", "client.authentication"];
+    const results = await runBehind(only, (url, _init, count) =>
+      isTokenRequest(url) && ![1, 2, 4, 5].includes(count)
+        ? Response.json(body, { status: 400 })
+        : undefined,
     );
-    expect([...results.values()].map(({ id, result }) => [id, result])).toEqual([
-      ["assertion.issuer", "breaks"],
-      ["client.authentication", "breaks"],
-    ]);
+    expect([...results.values()].map(({ result }) => result)).toEqual(["breaks", "breaks"]);
   });
 
   test("that repeats a secret as the name of a header, in lower case, is shown without it", async () => {
@@ -72,22 +70,18 @@ describe("an answer", () => {
 });
 
 test("a client that is locked out during a run breaks its last case, because refusals then prove nothing", async () => {
-  const lockedOut = (url: string, _init: RequestInit, count: number) =>
-    isTokenRequest(url) && count > 20
-      ? Response.json(
-          { error: "invalid_client", error_description: "The token request was rejected." },
-          { status: 400 },
-        )
-      : undefined;
-  const results = await runBehind([], lockedOut);
+  const error_description = "The token request was rejected.";
+  const body = { error: "invalid_client", error_description };
+  const results = await runBehind([], (url, _init, count) =>
+    isTokenRequest(url) && count > 20 ? Response.json(body, { status: 400 }) : undefined,
+  );
   expect(results.get("credential-still-accepted.a")?.result).toBe("breaks");
 });
 
 test("a deployment that gives everyone a token is served, and breaks", async () => {
+  const token = { access_token: "a token", token_type: "Bearer" };
   const results = await runBehind(["current-variant.a", "assertion.signature"], (url) =>
-    isTokenRequest(url)
-      ? Response.json({ access_token: "a token", token_type: "Bearer" })
-      : undefined,
+    isTokenRequest(url) ? Response.json(token) : undefined,
   );
   expect([...results.values()].map(({ result }) => result)).toEqual(["learnt", "breaks"]);
 });
@@ -98,10 +92,8 @@ test("the Date of a deployment gets no assertion that is valid another year", as
   await run({
     only: ["token-response.a"],
     async fetch(url, init) {
-      const assertion = new URLSearchParams(String(init.body)).get("client_assertion") ?? "";
-      const [, claims = ""] = assertion.split(".");
-      if (claims !== "")
-        issued.push(JSON.parse(Buffer.from(claims, "base64url").toString()).iat * 1000);
+      const assertion = new URLSearchParams(String(init.body)).get("client_assertion");
+      if (assertion) issued.push((decodeJwt(assertion).iat ?? 0) * 1000);
       const answer = await emulator.fetch(url, init);
       answer.headers.set("date", "Sat, 01 Jan 2050 00:00:00 GMT");
       return answer;
@@ -124,17 +116,9 @@ test("a request that is answered 421 reaches the deployment once, also through N
 test("a wait of more than 24 days does not end at once", async () => {
   const { target, options } = createRig({ rateLimit: false, tokenLifetimeSeconds: 2_592_000 });
   const { wait: _, ...rest } = options;
-  const signal = AbortSignal.timeout(300);
-  const running = (async () => {
-    for await (const result of runContract(target, {
-      ...rest,
-      only: ["bearer.lifetime.a"],
-      signal,
-    }))
-      return result;
-    return undefined;
-  })();
-  await expect(running).rejects.toMatchObject({ name: "TimeoutError" });
+  const only = ["bearer.lifetime.a"];
+  const run = runContract(target, { ...rest, only, signal: AbortSignal.timeout(300) });
+  await expect(run.next()).rejects.toMatchObject({ name: "TimeoutError" });
 });
 
 describe("a target is refused before anything is sent", () => {

@@ -15,7 +15,11 @@ afterEach(() => emulator.reset({ refreshPath: undefined, codeLifetimeSeconds: un
 type Front = (url: URL, body: Record<string, string>, type: string | null) => Response | undefined;
 
 /** Runs cases through a front that sees every request, and keeps what was sent. */
-async function runBehind(only: readonly string[], front: Front = () => undefined) {
+async function runBehind(
+  only: readonly string[],
+  front: Front = () => undefined,
+  lent: Partial<typeof target> = {},
+) {
   const sent: { readonly path: string; readonly body: Record<string, string> }[] = [];
   const fetch = async (url: string, init: RequestInit): Promise<Response> => {
     const body = init.method === "POST" ? JSON.parse(String(init.body)) : {};
@@ -23,7 +27,7 @@ async function runBehind(only: readonly string[], front: Front = () => undefined
     const type = new Headers(init.headers).get("content-type");
     return front(new URL(url), body, type) ?? emulator.fetch(url, init);
   };
-  return { results: await rig.run({ only, fetch }), sent };
+  return { results: await rig.run({ only, fetch }, lent), sent };
 }
 
 const refusal = () => Response.json({ error: "invalid_grant" }, { status: 400 });
@@ -41,10 +45,8 @@ test("each code is tried once if a failed exchange spends the code, and every ca
     }
     return refusal();
   });
-  const failed = [...results.values()].filter(
-    ({ result }) => result !== "holds" && result !== "learnt",
-  );
-  expect(failed.map(({ id, observed }) => `${id}: ${observed}`)).toEqual([]);
+  const odd = [...results.values()].filter(({ result }) => !/^(holds|learnt)$/.test(result));
+  expect(odd.map(({ id, observed }) => `${id}: ${observed}`)).toEqual([]);
   expect(results.get("variant-b-code-rules.failure")?.observed).toBe(
     "A failed exchange spends the code.",
   );
@@ -55,28 +57,19 @@ test("each code is tried once if a failed exchange spends the code, and every ca
 const failed = "`login` of the target failed";
 const fail = (make: (url: string) => string) => (url: string) =>
   Promise.reject(new Error(make(url)));
+const throwing = () => {
+  throw new Error("no browser");
+};
+const quoted = "at https://app.example/?code=c0de&state=x, late";
+const stateIn = (url: string) => `state ${new URL(url).searchParams.get("state")}`;
 
 test.each<[name: string, login: (url: string) => Promise<string>, observed: string]>([
   ["rejects", fail(() => "no browser.\nfill(secret)"), `${failed}: no browser.`],
-  [
-    "throws at once",
-    () => {
-      throw new Error("no browser");
-    },
-    `${failed}: no browser.`,
-  ],
+  ["throws at once", throwing, `${failed}: no browser.`],
   ["says much", fail(() => "x".repeat(300)), `${failed}: ${"x".repeat(200)}.`],
   ["says nothing", fail(() => ""), `${failed}.`],
-  [
-    "quotes a code",
-    fail(() => "at https://app.example/?code=c0de&state=x, late"),
-    `${failed}: at https://app.example/?... late.`,
-  ],
-  [
-    "quotes a state",
-    fail((url) => `state ${new URL(url).searchParams.get("state")}`),
-    `${failed}.`,
-  ],
+  ["quotes a code", fail(() => quoted), `${failed}: at https://app.example/?... late.`],
+  ["quotes a state", fail(stateIn), `${failed}.`],
   ["returns nothing", (() => undefined) as never, `${failed}: it returned nothing.`],
   ["returns no URL", async () => "/callback", "`login` of the target returned no URL."],
 ])("a login that %s is the reason why its cases are not tried", async (_, login, observed) => {
@@ -101,44 +94,31 @@ test.each([
   expect(results.get("authorization.client")).toMatchObject({ result });
 });
 
+const portal = target.apiClient as NonNullable<typeof target.apiClient>;
+
 test("the authorization endpoint may be a path under the base URL", async () => {
-  const lent = {
-    ...target.apiClient,
-    authorizationEndpoint: "/v1/auth/authorize",
-  } as typeof target.apiClient;
   const baseUrl = `${target.baseUrl}/`;
-  const results = await rig.run({ only: ["token-response.code"] }, { baseUrl, apiClient: lent });
+  const apiClient = { ...portal, authorizationEndpoint: "/v1/auth/authorize" };
+  const results = await rig.run({ only: ["token-response.code"] }, { baseUrl, apiClient });
   expect(results.get("token-response.code")?.result).toBe("holds");
 });
 
 test("a login page on the host of the redirect URI is not a callback", async () => {
-  const only = ["authorization.client"];
-  const fetch = async (url: string, init: RequestInit) =>
-    url.includes("/v1/auth/authorize")
-      ? to("https://app.example/sign-in")
-      : emulator.fetch(url, init);
-  const apiClient = target.apiClient && {
-    ...target.apiClient,
-    redirectUri: "https://app.example/",
-  };
-  const results = await rig.run({ only, fetch }, { apiClient });
+  const signIn: Front = ({ pathname }) =>
+    pathname === "/v1/auth/authorize" ? to("https://app.example/sign-in") : undefined;
+  const apiClient = { ...portal, redirectUri: "https://app.example/" };
+  const { results } = await runBehind(["authorization.client"], signIn, { apiClient });
   expect(results.get("authorization.client")?.observed).toBe("302 to another page.");
 });
 
 test("a refresh token is sent to no path but that of the refresh, no credential to a guessed one, and no secret is in the results", async () => {
   emulator.reset({ refreshPath: "/v1/auth/renew" });
-  const { results, sent } = await runBehind([
-    "refresh-request",
-    "refresh.scope",
-    "client-code.client",
-  ]);
+  const only = ["refresh-request", "refresh.scope", "client-code.client"];
+  const { results, sent } = await runBehind(only);
   expect(results.get("refresh-request")?.settings).toEqual({ refreshPath: "/v1/auth/renew" });
-  const [real] = sent
-    .filter(({ body }) => body.scope !== undefined)
-    .map(({ body }) => body.refresh_token);
-  expect(sent.filter(({ body }) => body.refresh_token === real).map(({ path }) => path)).toEqual([
-    "/v1/auth/renew",
-  ]);
+  const real = sent.find(({ body }) => body.scope !== undefined)?.body.refresh_token;
+  const ofReal = sent.filter(({ body }) => body.refresh_token === real);
+  expect(ofReal.map(({ path }) => path)).toEqual(["/v1/auth/renew"]);
   const guessed = sent.filter(
     ({ path }) => !/^\/v1\/(?:auth\/(?:token|authorize|renew)|devices)$/.test(path),
   );

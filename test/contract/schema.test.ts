@@ -20,13 +20,12 @@ const objectOf = (properties: object, required = Object.keys(properties).sort())
   ...{ type: "object", properties, ...(required.length > 0 && { required }) },
 });
 const deep = (levels: number): unknown => JSON.parse("[".repeat(levels) + "]".repeat(levels));
-const many = (count: number, make: (index: number) => unknown) =>
-  Object.fromEntries(
-    Array.from({ length: count }, (_, index) => [
-      `name${"abcdefghij"[index % 10]}x${"y".repeat(Math.floor(index / 10))}`.slice(0, 40),
-      make(index),
-    ]),
-  );
+/** The same few names, again and again, and longer and longer ones. */
+const many = (count: number) =>
+  Array.from({ length: count }, (_, index) => [
+    `name${"abcdefghij"[index % 10]}x${"y".repeat(Math.floor(index / 10))}`.slice(0, 40),
+    index % 2 === 0 ? 1 : "a",
+  ]);
 
 /** Samples of one operation, and the schema of all of them. */
 const samples: readonly {
@@ -66,8 +65,6 @@ const samples: readonly {
   ...[
     ["e-mail addresses", "ada@example.com", "eve@example.com"],
     ["dates", "2026-01-02", "2026-01-03"],
-    ["numbered ids", "d-48151", "d-62342"],
-    ["UUIDs", "c0ffee00-1111-4222-8333-444455556666", "decade00-1111-4222-8333-444455556666"],
     ["numbers at the end", "device-1", "device-2"],
     ["numbered names", "room1", "room2"],
     ["texts", "Front door", "Back door"],
@@ -79,11 +76,6 @@ const samples: readonly {
   {
     name: "an object whose members repeat their names is a map",
     values: [{ front: door("front"), back: door("back") }],
-    schema: mapOf(objectOf({ battery: { type: "integer" }, id: string })),
-  },
-  {
-    name: "many members of one shape are a map",
-    values: [Object.fromEntries([..."abcdef"].map((name) => [name, door("x")]))],
     schema: mapOf(objectOf({ battery: { type: "integer" }, id: string })),
   },
   {
@@ -111,7 +103,7 @@ const samples: readonly {
   },
   {
     name: "thousands of members are a map",
-    values: [many(5_000, (index) => (index % 2 === 0 ? 1 : "a"))],
+    values: [Object.fromEntries(many(5_000))],
     schema: mapOf({ type: ["integer", "string"] }),
   },
 ];
@@ -153,20 +145,16 @@ describe("the schema of samples", () => {
   });
 
   test("every sample is valid against the merged schema, whatever the order of the samples", () => {
-    fc.assert(
-      fc.property(
-        fc.array(fc.jsonValue({ maxDepth: 4 }), { minLength: 1, maxLength: 5 }),
-        (values) => {
-          const schemas = values.map((value) => inferSchema(value));
-          const merged = mergeObserved(schemas);
-          for (const value of values) expect(isValid(merged, value)).toBe(true);
-          expect(mergeObserved([merged, ...schemas])).toEqual(merged);
-          expect(mergeObserved(schemas.toReversed())).toEqual(merged);
-          expect(mergeObserved(JSON.parse(JSON.stringify(schemas)))).toEqual(merged);
-        },
-      ),
-      { numRuns: 200 },
-    );
+    const values = fc.array(fc.jsonValue({ maxDepth: 4 }), { minLength: 1, maxLength: 5 });
+    const property = fc.property(values, (all) => {
+      const schemas = all.map((value) => inferSchema(value));
+      const merged = mergeObserved(schemas);
+      for (const value of all) expect(isValid(merged, value)).toBe(true);
+      expect(mergeObserved([merged, ...schemas])).toEqual(merged);
+      expect(mergeObserved(schemas.toReversed())).toEqual(merged);
+      expect(mergeObserved(JSON.parse(JSON.stringify(schemas)))).toEqual(merged);
+    });
+    fc.assert(property, { numRuns: 100 });
   });
 
   test("examples are valid, and their schema has the same examples", () => {
@@ -178,7 +166,7 @@ describe("the schema of samples", () => {
         const again = mergeObserved(examples.map((example) => inferSchema(example)));
         expect(examplesOf(again)).toEqual(examples);
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     );
   });
 });
