@@ -27,12 +27,10 @@ const rows: readonly Row[] = [
   {
     name: "parameters and headers",
     method: "GET",
-    init: { params: { path, header: { "x-one": "1" } }, headers: { "x-two": "2" } },
-  },
-  {
-    name: "a list in the query",
-    method: "GET",
-    init: { params: { path, query: { tags: query.tags } } },
+    init: {
+      params: { path, query: { tags: query.tags }, header: { "x-one": "1" } },
+      headers: { "x-two": "2" },
+    },
   },
   {
     name: "querySerializer as a function",
@@ -50,11 +48,7 @@ const rows: readonly Row[] = [
       },
     },
   },
-  {
-    name: "a body of JSON",
-    method: "POST",
-    init: { params: { path }, body: { a: [1, null, "ä"] } },
-  },
+  { name: "a body", method: "POST", init: { params: { path }, body: { a: [1, null, "ä"] } } },
   {
     name: "bodySerializer",
     method: "POST",
@@ -71,20 +65,11 @@ const rows: readonly Row[] = [
     path: "/v1/styled/{.label}/{;ids*}",
     init: { params: { path: { label: "l", ids: [1, 2] } } },
   },
-  ...(["json", "text", "blob", "arrayBuffer", "stream"] as const).map(
-    (parseAs): Row => ({
-      name: `parseAs ${parseAs}`,
-      method: "GET",
-      init: { params: { path }, parseAs },
-    }),
-  ),
+  { name: "parseAs blob", method: "GET", init: { params: { path }, parseAs: "blob" } },
 ];
 
-/** Comparable, whatever it was parsed as. */
 async function shown(data: unknown): Promise<unknown> {
-  if (data instanceof ReadableStream) return ["stream", await new Response(data).text()];
-  if (data instanceof Blob) return ["blob", data.type, await data.text()];
-  return data instanceof ArrayBuffer ? ["bytes", new TextDecoder().decode(data)] : data;
+  return data instanceof Blob ? [data.type, await data.text()] : data;
 }
 
 test.each(rows)(

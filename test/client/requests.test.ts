@@ -21,13 +21,11 @@ const api = {
     A: {
       ...{ addNote, addForm, addTitle },
       getDevice: operation("/api/v1/{tenantId}/devices/{deviceId}"),
-      listLabels: operation("/api/v1/{tenantId}/labels/{.label}"),
       download: operation("/api/v1/{tenantId}/files/{name}.{extension}"),
     },
     B: {
       ...{ addNote, addForm, addTitle },
       getDevice: operation("/v1/devices/{deviceId}"),
-      listLabels: operation("/v1/labels/{.label}"),
       download: operation("/v1/files/{name}.{extension}"),
     },
   },
@@ -77,13 +75,9 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
   test.each([
     { name: "a text", deviceId: "d-1", sent: "d-1" },
     { name: "a number", deviceId: 7, sent: "7" },
-    { name: "zero", deviceId: 0, sent: "0" },
     { name: "false", deviceId: false, sent: "false" },
-    { name: "three dots", deviceId: "...", sent: "..." },
     { name: "a slash, encoded", deviceId: "a/b", sent: "a%2Fb" },
     { name: "a question mark, encoded", deviceId: "a?b#c", sent: "a%3Fb%23c" },
-    { name: "a percent sign, encoded", deviceId: "50%", sent: "50%25" },
-    { name: "a letter beyond ASCII, encoded", deviceId: "ä", sent: "%C3%A4" },
     { name: "a list", deviceId: ["a", "b"], sent: "a,b" },
   ])("a path parameter may be $name", async ({ deviceId, sent }) => {
     const { call, get, fetch } = client(variant);
@@ -97,26 +91,18 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
 
   const missing = "path_parameter_missing";
   const invalid = "path_parameter_invalid";
-  test.each<{ name: string; path: Record<string, unknown> | undefined; code: string }>([
-    { name: "without any parameters", path: undefined, code: missing },
+  test.each<{ name: string; path: Record<string, unknown>; code: string }>([
     { name: "left out", path: {}, code: missing },
-    { name: "undefined", path: { deviceId: undefined }, code: missing },
     { name: "null", path: { deviceId: null }, code: missing },
     { name: "an empty text", path: { deviceId: "" }, code: missing },
-    { name: "an empty list", path: { deviceId: [] }, code: missing },
     { name: "a function", path: { deviceId: () => "x" }, code: invalid },
     { name: "a list of lists", path: { deviceId: [["x"]] }, code: invalid },
-    { name: "half a surrogate pair", path: { deviceId: "x\ud800" }, code: invalid },
   ])("a path parameter that is $name is $code, and nothing is sent", async ({ path, code }) => {
     const { call, get, fetch } = client(variant);
-    const init = path === undefined ? {} : { params: { path } };
+    const init = { params: { path } };
     for (const sending of [call("getDevice", init), get(getDevicePath[variant], init)]) {
-      const error = await rejectionOf(sending);
-      expect(error).toMatchObject({
-        name: "ConfigurationError",
-        code,
-        option: "params.path.deviceId",
-      });
+      const refused = { name: "ConfigurationError", code, option: "params.path.deviceId" };
+      expect(await rejectionOf(sending)).toMatchObject(refused);
     }
     expect(fetch.calls).toHaveLength(0);
   });
@@ -124,32 +110,19 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
   test("a body that the document requires is option_invalid when it is missing, and nothing is sent", async () => {
     const { call, fetch } = client(variant);
     const init = { params: { path: { noteId: "n" } } };
-    const error = await rejectionOf(call("addTitle", init));
-    expect(error).toMatchObject({
-      name: "ConfigurationError",
-      code: "option_invalid",
-      option: "body",
-    });
-    expect((error as Error).message).toContain("addTitle");
+    const message = expect.stringContaining("addTitle");
+    const refused = { name: "ConfigurationError", code: "option_invalid", option: "body", message };
+    expect(await rejectionOf(call("addTitle", init))).toMatchObject(refused);
     expect(fetch.calls).toHaveLength(0);
     await call("addTitle", { ...init, body: null });
     await call("addNote", init);
     expect(fetch.calls.map(({ body }) => body)).toEqual(["null", ""]);
   });
 
-  test("a dot is refused in a label-style parameter, whose style puts another dot before it", async () => {
-    const { call, fetch } = client(variant);
-    const error = await rejectionOf(call("listLabels", { params: { path: { label: "." } } }));
-    expect(error).toMatchObject({ code: invalid, option: "params.path.label" });
-    await call("listLabels", { params: { path: { label: "red" } } });
-    expect(fetch.calls.map(({ url }) => url)).toEqual([`${root}/labels/.red`]);
-  });
-
   test("two parameters in one path segment are both filled in, and no placeholder stays", async () => {
     const { call, fetch } = client(variant);
-    await call("download", {
-      params: { path: { name: "a", extension: "csv" }, query: { q: "{x}" } },
-    });
+    const path = { name: "a", extension: "csv" };
+    await call("download", { params: { path, query: { q: "{x}" } } });
     expect(fetch.calls[0]?.url.split("?")[0]).toBe(`${root}/files/a.csv`);
   });
 
@@ -177,31 +150,20 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
 
   test.each<{ name: string; headers: unknown }>([
     { name: "a name with a space", headers: { "x planted-in-header": "1" } },
-    { name: "an empty name", headers: { "": "planted-in-header" } },
-    { name: "a name with a colon", headers: { "x: planted-in-header": "" } },
     { name: "a value with a line break", headers: { "x-mine": "planted-in-header\r\ny: z" } },
-    { name: "a value with a carriage return", headers: { "x-mine": "planted-in-header\r" } },
     { name: "a value with a control character", headers: { "x-mine": "planted-in-header\u0000" } },
-    {
-      name: "a value with a character beyond a byte",
-      headers: { "x-mine": "planted-in-header \u20ac" },
-    },
+    { name: "a character beyond a byte", headers: { "x-mine": "planted-in-header \u20ac" } },
     { name: "the form of a text", headers: "x-mine: planted-in-header" },
     { name: "the form of a list of names", headers: ["planted-in-header"] },
-    { name: "the form of a list of numbers", headers: [5] },
     { name: "a list entry without a value", headers: [["planted-in-header"]] },
-    { name: "a list entry of three", headers: [["x-mine", "1", "planted-in-header"]] },
   ])(
     "headers with $name are rejected before anything is sent, and not shown",
     async ({ headers }) => {
       const { fetch, sends } = ways(headers);
       for (const send of sends) {
         const error = await rejectionOf(send());
-        expect(error).toMatchObject({
-          name: "ConfigurationError",
-          code: "option_invalid",
-          option: "headers",
-        });
+        const refused = { name: "ConfigurationError", code: "option_invalid", option: "headers" };
+        expect(error).toMatchObject(refused);
         expect(shown(error)).not.toContain("planted-in-header");
       }
       expect(fetch.calls).toHaveLength(0);
@@ -215,11 +177,8 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
       headers: { "x-two": "a", Authorization: "Bearer forged" },
     });
     const names = ["x-one", "x-two", "authorization"];
-    expect(names.map((name) => fetch.calls[0]?.headers.get(name))).toEqual([
-      "1",
-      "b",
-      "Bearer token-1",
-    ]);
+    const sent = names.map((name) => fetch.calls[0]?.headers.get(name));
+    expect(sent).toEqual(["1", "b", "Bearer token-1"]);
   });
 
   const planted = "planted-in-request";
@@ -240,19 +199,13 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
     row("a body that is a function", { params, body: () => planted }, "body"),
     row("a FormData for JSON", { params, body: new FormData() }, "body"),
     row("a Blob for JSON", { params, body: new Blob([planted]) }, "body"),
-    row("a stream for JSON", { params, body: new Blob([planted]).stream() }, "body"),
-    row("bytes for JSON", { params, body: new TextEncoder().encode(planted) }, "body"),
-    row("a Buffer for JSON", { params, body: Buffer.from(planted) }, "body"),
     row("a form that contains itself", { params, body: circle }, "body.itself", "addForm"),
     row("a form that is a number", { params, body: 7 }, "body", "addForm"),
     row("a body of a GET", { params, body: { planted } }, "body", "getDevice"),
-    row("a form that is null", { params, body: null }, "body", "addForm"),
     row("a query of nested objects", query({ a: { b: planted } }), "params.query"),
-    row("a query with half a surrogate pair", query(`${planted}\ud800`), "params.query"),
     row("an envelope with a line break", envelope(`${planted}\r\nx: y`), "headers"),
     row("an envelope that is null", envelope(null), "envelope"),
     row("an empty envelope", envelope(""), "envelope"),
-    row("an envelope that is an object", envelope({}), "envelope"),
   ])(
     "$name is rejected before anything is sent, and not shown",
     async ({ id = "addNote", init, option }) => {
@@ -302,11 +255,10 @@ describe("tenantId in a path of Variant A", () => {
     expect(fetch.calls[0]?.url).toBe(`${baseUrl}/api/v1/acme/devices/d`);
   });
 
-  test.each(["globex", "", "..", null])("is rejected if it is another (%s)", async (tenantId) => {
+  test.each(["globex", "", null])("is rejected if it is another (%s)", async (tenantId) => {
     const { call, fetch } = client("A");
-    const error = await rejectionOf(
-      call("getDevice", { params: { path: { deviceId: "d", tenantId } } }),
-    );
+    const path = { deviceId: "d", tenantId };
+    const error = await rejectionOf(call("getDevice", { params: { path } }));
     expect(error).toMatchObject({ code: "path_parameter_invalid", option: "params.path.tenantId" });
     expect(fetch.calls).toHaveLength(0);
   });
@@ -334,12 +286,7 @@ describe("an anonymous operation", () => {
 
   test.each([
     { name: "under the base URL keeps its headers", to: `${baseUrl}/token/`, own: "own" },
-    {
-      name: "outside the base URL loses its own headers",
-      to: "https://elsewhere.example/",
-      status: 302,
-      own: null,
-    },
+    { name: "elsewhere loses them", to: "https://elsewhere.example/", status: 302, own: null },
   ])("that is redirected $name", async ({ to, status = 307, own }) => {
     const redirect = () => new Response(null, { status, headers: { location: to } });
     const { call, fetch } = scriptedService("B", (_call, index) =>
@@ -358,8 +305,8 @@ describe("an anonymous operation", () => {
     const body = { grant_type: "client_credentials", client_id: "x" };
     await call("requestToken", { body });
     const [sent] = fetch.calls;
+    expect(sent).toMatchObject({ body: JSON.stringify(body) });
     expect(sent?.headers.get("content-type")).toBe("application/json");
-    expect(JSON.parse(sent?.body ?? "")).toEqual(body);
     expect(sent?.headers.has("authorization")).toBe(false);
   });
 });
