@@ -79,6 +79,11 @@ export interface Rig {
   readonly browser: TestBrowser;
   /** Another process of the same plugin, which shares only the store. */
   readonly another: (changes?: Partial<BackendOptions>) => Backend;
+  /** A browser at another such process. */
+  readonly elsewhere: (
+    changes?: Partial<BackendOptions>,
+    cookies?: Iterable<[string, string]>,
+  ) => TestBrowser;
   /** The body of POST launch after an operator launched the plugin. */
   readonly launchBody: (userId?: string) => Record<string, string>;
   /** Launches in a browser, and returns the answer of the backend. */
@@ -148,15 +153,14 @@ export function rig({ emulator: emulatorOptions, wrapStore, ...options }: RigOpt
   const told: Told[] = [];
   const defaults: BackendOptions = {
     deployments: [{ ...launching(), login: loginCredential() }],
-    ...{
-      store,
-      clock: waitless(() => emulator.clock.now()),
-      fetch: (url, init) => emulator.fetch(url, init),
-    },
+    ...{ store, clock: waitless(() => emulator.clock.now()) },
+    fetch: (url, init) => emulator.fetch(url, init),
     onError: (error, context) => void told.push({ error, ...context }),
   };
   const another = (changes: Partial<BackendOptions> = {}) =>
     createBackend({ ...defaults, ...options, ...changes });
+  const elsewhere: Rig["elsewhere"] = (changes, cookies) =>
+    new TestBrowser(another(changes), OWN, cookies);
   const backend = another();
   const browser = new TestBrowser(backend, OWN);
   const launchBody = (userId = "ada") => {
@@ -175,7 +179,7 @@ export function rig({ emulator: emulatorOptions, wrapStore, ...options }: RigOpt
     return by.get(callbackUrl);
   };
   return {
-    ...{ backend, emulator, clock, store, told, browser, another, launchBody, login },
+    ...{ backend, emulator, clock, store, told, browser, another, elsewhere, launchBody, login },
     async launch(by = browser) {
       const answer = await by.post("/auth/launch", launchBody());
       if (answer.status !== 200) throw new Error(`launch: ${answer.status} ${await answer.text()}`);

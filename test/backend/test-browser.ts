@@ -3,15 +3,16 @@
 export type Handler = (request: Request) => Promise<Response>;
 
 export class TestBrowser {
-  readonly cookies: Map<string, string> = new Map();
+  readonly cookies: Map<string, string>;
   /** Every `Set-Cookie` header received. */
   readonly setCookies: string[] = [];
   readonly #handler: Handler;
   readonly #origin: string;
 
-  constructor(handler: Handler, origin: string) {
+  constructor(handler: Handler, origin: string, cookies: Iterable<[string, string]> = []) {
     this.#handler = handler;
     this.#origin = origin;
+    this.cookies = new Map(cookies);
   }
 
   get(target: string, headers: Record<string, string> = {}): Promise<Response> {
@@ -28,6 +29,18 @@ export class TestBrowser {
       headers: { "content-type": "application/json", origin: this.#origin, ...headers },
       body: JSON.stringify(body),
     });
+  }
+
+  /** Asks who has a session, which is in a cookie if none is given. */
+  me(session?: string): Promise<Response> {
+    return this.get(
+      "/auth/me",
+      session === undefined ? {} : { authorization: `Bearer ${session}` },
+    );
+  }
+
+  logOut(session: string | undefined, body: object = {}): Promise<Response> {
+    return this.post("/auth/logout", body, { authorization: `Bearer ${session}` });
   }
 
   async send(method: string, target: string, init: RequestInit = {}): Promise<Response> {
