@@ -50,7 +50,7 @@ describeIn(
       "/usr/bin/google-chrome",
     ),
   ],
-  startChromium,
+  (program) => startChromium(program),
 );
 describeIn(
   "Firefox",

@@ -3,7 +3,13 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { chromium, type Frame, type Page } from "playwright-core";
+import {
+  type Browser,
+  type BrowserContext,
+  chromium,
+  type Frame,
+  type Page,
+} from "playwright-core";
 import {
   asJson,
   type CookiePolicy,
@@ -38,6 +44,10 @@ async function profileWith(executablePath: string, cookies: CookiePolicy): Promi
   const args = ["--no-sandbox", "--disable-dev-shm-usage"];
   if (cookies === "no third party") args.push("--test-third-party-cookie-phaseout");
   const context = await chromium.launchPersistentContext(folder, { executablePath, args });
+  return profileOf(context, () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+}
+
+function profileOf(context: BrowserContext, afterwards: () => void = () => {}): Profile {
   const errors: string[] = [];
   context.on("console", (message) => {
     if (message.type() === "error") errors.push(message.text());
@@ -67,18 +77,25 @@ async function profileWith(executablePath: string, cookies: CookiePolicy): Promi
     },
     async close() {
       await context.close();
-      rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+      afterwards();
     },
   };
 }
 
-export async function startChromium(executablePath: string): Promise<Driver> {
+/**
+ * With a `browser` that blocks the cookies of third parties, a process is started only for profiles
+ * that accept none at all.
+ */
+export async function startChromium(executablePath: string, browser?: Browser): Promise<Driver> {
   return {
     lacks: {
       "a setting that blocks partitioned cookies":
         "partitioned cookies are kept where others of third parties are not",
     },
-    profile: (cookies) => profileWith(executablePath, cookies),
+    profile: async (cookies) =>
+      browser === undefined || cookies === "never"
+        ? profileWith(executablePath, cookies)
+        : profileOf(await browser.newContext()),
     close: async () => {},
   };
 }

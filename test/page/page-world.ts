@@ -310,10 +310,3 @@ export async function readKept(): Promise<string> {
   });
   return JSON.stringify(await Promise.all(entries));
 }
-
-/** What `readKept` reads, and the cookies. */
-export async function keptBy(frame: Frame | Page): Promise<string> {
-  const kept = await frame.evaluate(readKept);
-  const context = "context" in frame ? frame.context() : frame.page().context();
-  return kept + JSON.stringify(await context.cookies());
-}

@@ -16,67 +16,47 @@ import { rejectionOf } from "../support/wait.js";
 import { pageBundle } from "./page-bundle.js";
 
 describe("hostOrigins must be exact origins:", () => {
-  const good = [
-    { name: "one", origins: ["https://customer.example"] },
+  test.each([
     { name: "several, with ports", origins: ["https://a.example:8443", "http://localhost:3000"] },
     { name: "none, for a page that no host may embed", origins: [] },
-    { name: "an IP literal", origins: ["http://127.0.0.1:8080", "http://[::1]:8080"] },
-  ];
-  test.each(good)("$name is accepted", ({ origins }) => expect(areOrigins(origins)).toBe(true));
+    { name: "an IP literal", origins: ["http://[::1]:8080"] },
+  ])("$name is accepted", ({ origins }) => expect(areOrigins(origins)).toBe(true));
 
-  const bad = [
+  test.each([
     { name: "undefined", origins: undefined },
-    { name: "a star", origins: ["*"] },
-    { name: "a wildcard", origins: ["https://*.example"] },
+    { name: "null", origins: null },
+    { name: "a string instead of a list", origins: "https://a.example" },
     { name: "a star among origins", origins: ["https://a.example", "*"] },
-    { name: "a pattern", origins: ["https://*.example/"] },
+    { name: "a wildcard", origins: ["https://*.example"] },
     { name: "a trailing slash", origins: ["https://a.example/"] },
-    { name: "a path", origins: ["https://a.example/host"] },
     { name: "a default port", origins: ["https://a.example:443"] },
     { name: "capitals", origins: ["https://A.example"] },
     { name: "user and password", origins: ["https://u:p@a.example"] },
     { name: "no scheme", origins: ["a.example"] },
     { name: "an opaque origin", origins: ["null"] },
     { name: "a file", origins: ["file:///"] },
-    { name: "an empty text", origins: [""] },
-    { name: "a string instead of a list", origins: "https://a.example" },
-    { name: "a number instead of a list", origins: 5 },
-    { name: "null instead of a list", origins: null },
-  ];
-  test.each(bad)("$name is refused", ({ origins }) => {
+  ])("$name is refused", ({ origins }) => {
     expect(areOrigins(origins as string[])).toBeFalsy();
   });
 });
 
 describe("the origin of the host application", () => {
   const [host, other] = ["https://customer.example", "https://a.example"];
+  const both = [other, host];
   const unknown = "host_origin_unknown";
-  const row = (
-    name: string,
-    is: string,
-    allowed: string[],
-    ancestors?: string[],
-    referrer?: string,
-  ) => ({ name, is, allowed, ancestors, referrer });
-  test.each([
-    row("ancestorOrigins, without a referrer", host, [other, host], [host]),
-    row("the parent, not the top", unknown, [host], [other, host]),
-    row("ancestorOrigins rather than the referrer", host, [other, host], [host], `${other}/`),
-    row(
-      "the referrer in browsers without ancestorOrigins",
-      host,
-      [other, host],
-      undefined,
-      `${host}/app`,
-    ),
-    row("a withheld ancestor and the only allowed host", host, [host, host], ["null"]),
-    row("no hint and the only allowed host", host, [host]),
-    row("no hint among several allowed hosts", unknown, [other, host]),
-    row("a host that is not allowed", unknown, [host], undefined, `${other}/`),
-  ])("from $name is $is", ({ ancestors, referrer = "", allowed, is }) => {
+  test.each<{ name: string; is: string; allowed: string[]; names?: string[]; referrer?: string }>([
+    { name: "ancestorOrigins", is: host, allowed: both, names: [host] },
+    { name: "the parent, not the top", is: unknown, allowed: [host], names: both },
+    { name: "both hints", is: host, allowed: both, names: [host], referrer: `${other}/` },
+    { name: "the referrer alone", is: host, allowed: both, referrer: `${host}/app` },
+    { name: "a withheld ancestor", is: host, allowed: [host, host], names: ["null"] },
+    { name: "no hint and one allowed host", is: host, allowed: [host] },
+    { name: "no hint and several allowed hosts", is: unknown, allowed: both },
+    { name: "a host that is not allowed", is: unknown, allowed: [host], referrer: `${other}/` },
+  ])("from $name is $is", ({ names, referrer = "", allowed, is }) => {
     vi.stubGlobal("self", {});
     vi.stubGlobal("parent", {});
-    vi.stubGlobal("location", { ancestorOrigins: ancestors });
+    vi.stubGlobal("location", { ancestorOrigins: names });
     vi.stubGlobal("document", { referrer });
     onTestFinished(() => void vi.unstubAllGlobals());
     let found: string | undefined;
@@ -91,31 +71,21 @@ describe("the origin of the host application", () => {
 
 const right = { type: "host:auth-code", code: "c", state: "s", tenantId: "acme" };
 
-describe("a message is not a host:auth-code:", () => {
-  const types = [{ type: "plugin:pkce-init" }, { type: ["host:auth-code"] }];
-  const others = [undefined, null, 0, "host:auth-code", [], {}, ...types].map((data) => ({ data }));
-  test.each(others)("$data", ({ data }) => expect(readAuthCode(data)).toBeUndefined());
-  test("a host:auth-code is recognised", () => expect(readAuthCode(right)).toMatchObject(right));
-});
+test.each([undefined, null, "host:auth-code", [], { type: ["host:auth-code"] }])(
+  "%j is not a host:auth-code",
+  (data) => expect(readAuthCode(data)).toBeUndefined(),
+);
 
-describe("a host:auth-code must hold three strings of 1 to 4096 characters:", () => {
-  const rows = [
-    { name: "a usual message", change: {}, valid: true },
-    { name: "a code of 4096 characters", change: { code: "c".repeat(4096) }, valid: true },
-    { name: "a code of 100 kB", change: { code: "c".repeat(100_000) }, valid: false },
-    { name: "a state of 100 kB", change: { state: "s".repeat(100_000) }, valid: false },
-    { name: "no code", change: { code: undefined }, valid: false },
-    { name: "no state", change: { state: undefined }, valid: false },
-    { name: "no tenantId", change: { tenantId: undefined }, valid: false },
-    { name: "an empty code", change: { code: "" }, valid: false },
-    { name: "an empty tenantId", change: { tenantId: "" }, valid: false },
-    { name: "a code that is a number", change: { code: 1 }, valid: false },
-    { name: "a code that is a list", change: { code: ["c"] }, valid: false },
-    { name: "a tenantId that is an object", change: { tenantId: { length: 1 } }, valid: false },
-  ];
-  test.each(rows)("$name is valid: $valid", ({ change, valid }) => {
-    expect(isAuthCodeValid({ ...right, ...change } as never)).toBe(valid);
-  });
+test.each([
+  { name: "a usual message", change: {}, valid: true },
+  { name: "a code of 4096 characters", change: { code: "c".repeat(4096) }, valid: true },
+  { name: "a longer code", change: { code: "c".repeat(4097) }, valid: false },
+  { name: "no state", change: { state: undefined }, valid: false },
+  { name: "an empty tenantId", change: { tenantId: "" }, valid: false },
+  { name: "a code that is a list", change: { code: ["c"] }, valid: false },
+])("a host:auth-code must hold three strings of 1 to 4096 characters: $name", (row) => {
+  expect(readAuthCode(right)).toBe(right);
+  expect(isAuthCodeValid({ ...right, ...row.change } as never)).toBe(row.valid);
 });
 
 describe("PKCE", () => {
@@ -131,35 +101,21 @@ describe("PKCE", () => {
   });
 });
 
-describe("an error code from an answer or an address", () => {
-  const rows = [
-    { value: "login_denied", code: "login_denied" },
-    { value: "<script>", code: "backend_failed" },
-    { value: "a".repeat(41), code: "backend_failed" },
-    { value: "", code: "backend_failed" },
-    { value: undefined, code: "backend_failed" },
-    { value: null, code: "backend_failed" },
-    { value: 404, code: "backend_failed" },
-  ];
-  test.each(rows)("$value becomes $code", ({ value, code }) =>
-    expect(errorCodeOf(value)).toBe(code),
-  );
+test("an error code from an answer or an address has 1 to 40 lower-case letters, or is backend_failed", () => {
+  expect(errorCodeOf("login_denied")).toBe("login_denied");
+  for (const value of ["<script>", "a".repeat(41), "", undefined, null, 404])
+    expect(errorCodeOf(value)).toBe("backend_failed");
 });
 
 describe("a session", () => {
   const info = { variant: "A", tenantId: "acme", expiresAt: 1 };
-
-  interface Sent {
-    readonly url: string;
-    readonly init: RequestInit;
-  }
 
   /** A session whose backend answers calls with `answer`, with what was sent and how it ended. */
   async function opened(
     answer: () => Response | Promise<Response> = () => new Response(),
     change: object = { session: "s" },
   ) {
-    const sent: Sent[] = [];
+    const sent: { readonly url: string; readonly init: RequestInit }[] = [];
     const ends: SessionEnd[] = [];
     const backend = {
       url: new URL("https://plugin.example/auth"),
@@ -170,46 +126,30 @@ describe("a session", () => {
         return answer();
       },
     };
-    const session = await openSession(
-      backend,
-      Response.json({ ...info, ...change }),
-      undefined,
-      (end) => ends.push(end),
-    );
+    const answered = Response.json({ ...info, ...change });
+    const session = await openSession(backend, answered, undefined, (end) => ends.push(end));
     return { session, sent, ends };
   }
 
   test.each([
-    { input: "/api/devices", url: "https://plugin.example/api/devices" },
-    { input: "devices", url: "https://plugin.example/devices" },
-    { input: "https://plugin.example/a", url: "https://plugin.example/a" },
-  ])("sends a call to $input with its bearer token", async ({ input, url }) => {
-    const { session, sent } = await opened();
-    const headers = { Authorization: "Bearer mine", "x-own": "1" };
-    await session.fetch(input, { method: "POST", headers });
-    const [call] = sent;
-    expect([call?.url, call?.init.method]).toEqual([url, "POST"]);
-    expect(Object.fromEntries(call?.init.headers as Headers)).toEqual({
-      authorization: "Bearer s",
-      "x-own": "1",
-    });
-  });
-
-  test("in a cookie sends the CSRF token instead of a bearer token", async () => {
-    const { session, sent } = await opened(undefined, { csrf: "c" });
-    await session.fetch("/api");
-    expect(Object.fromEntries(sent[0]?.init.headers as Headers)).toEqual({
-      "x-bivariant-csrf": "c",
-    });
+    { kept: "its bearer token", change: { session: "s" }, own: { authorization: "Bearer s" } },
+    { kept: "its CSRF token", change: { csrf: "c" }, own: { "x-bivariant-csrf": "c" } },
+  ])("sends $kept with a call to its backend's origin", async ({ change, own }) => {
+    const { session, sent } = await opened(undefined, change);
+    const headers = { ...("session" in change && { Authorization: "mine" }), "x-own": "1" };
+    for (const input of ["/api", "api", "https://plugin.example/api"])
+      await session.fetch(input, { method: "POST", headers });
+    for (const { url, init } of sent) {
+      expect([url, init.method]).toEqual(["https://plugin.example/api", "POST"]);
+      expect(Object.fromEntries(init.headers as Headers)).toEqual({ ...own, "x-own": "1" });
+    }
+    expect(sent).toHaveLength(3);
   });
 
   test.each([
     "https://evil.example/steal",
-    "//evil.example/steal",
     "\\\\evil.example\\steal",
-    "https://plugin.example@evil.example/",
     "https://plugin.example:9/",
-    "http://plugin.example/",
     "data:,x",
   ])("sends nothing to %s: origin_refused", async (input) => {
     const { session, sent } = await opened();
@@ -217,32 +157,25 @@ describe("a session", () => {
     expect(sent).toEqual([]);
   });
 
-  test.each([
-    ...[
-      "relaunch_required",
-      "login_required",
-      "session_missing",
-      "session_unknown",
-      "session_expired",
-    ],
-  ])("ends at a 401 with %s, once", async (reason) => {
-    const { session, sent, ends } = await opened(() =>
-      Response.json({ error: reason }, { status: 401 }),
-    );
-    for (let calls = 0; calls < 2; calls++)
-      expect(await rejectionOf(session.fetch("/api"))).toMatchObject({
-        code: "session_ended",
-        reason,
-      });
-    expect(sent).toHaveLength(1);
-    expect(ends).toEqual([{ reason, ask: "relaunch" }]);
-  });
+  test.each(["relaunch_required", "login_required", "session_unknown"])(
+    "ends at a 401 with %s, once",
+    async (reason) => {
+      const { session, sent, ends } = await opened(() =>
+        Response.json({ error: reason }, { status: 401 }),
+      );
+      for (let calls = 0; calls < 2; calls++)
+        expect(await rejectionOf(session.fetch("/api"))).toMatchObject({
+          code: "session_ended",
+          reason,
+        });
+      expect(sent).toHaveLength(1);
+      expect(ends).toEqual([{ reason, ask: "relaunch" }]);
+    },
+  );
 
   test.each([
     { name: "a 401 of the application itself", status: 401, body: '{"error":"api_unauthorized"}' },
     { name: "a 403", status: 403, body: '{"error":"session_expired"}' },
-    { name: "a 500", status: 500, body: '{"error":"relaunch_required"}' },
-    { name: "a 503 of a store that is down", status: 503, body: '{"error":"store_unavailable"}' },
     { name: "a 401 without JSON", status: 401, body: "session_expired" },
     { name: "a 401 whose JSON is null", status: 401, body: "null" },
     { name: "a 401 with a longer code", status: 401, body: '{"error":"mfa_login_required"}' },
@@ -278,22 +211,17 @@ describe("a session", () => {
     expect(ends).toEqual([{ reason: "logged_out", ask: "relaunch" }]);
   });
 
-  test.each([200, 204, 401])("ends at a logout that is answered %i", async (status) => {
-    const { session, ends } = await opened(() => new Response(null, { status }));
-    await session.logout();
-    expect(ends).toEqual([{ reason: "logged_out", ask: "relaunch" }]);
+  test.each([
+    { status: 401, code: undefined },
+    { status: 301, code: "backend_failed" },
+    { status: 503, code: "backend_failed" },
+  ])("ends at a logout that is answered $status, which rejects with $code", async (row) => {
+    const { session } = await opened(() => new Response(null, { status: row.status }));
+    expect(await session.logout().catch(({ code }) => code)).toBe(row.code);
+    expect(await rejectionOf(session.fetch("/api"))).toMatchObject({ code: "session_ended" });
   });
 
-  test.each([301, 403, 404, 500, 503])(
-    "reports a logout that is answered %i, and ends",
-    async (status) => {
-      const { session } = await opened(() => new Response(null, { status }));
-      expect(await rejectionOf(session.logout())).toMatchObject({ code: "backend_failed" });
-      expect(await rejectionOf(session.fetch("/api"))).toMatchObject({ code: "session_ended" });
-    },
-  );
-
-  test.each([401, 409, 503])(
+  test.each([401, 503])(
     "ends at a logout everywhere at its answer, but not at a %i",
     async (status) => {
       const answers = [status, 204].map((code) => new Response(null, { status: code }));
@@ -306,11 +234,8 @@ describe("a session", () => {
   );
 
   test.each([
-    ...[7, "", "AB", "C", true, undefined].map((variant) => ({
-      name: `the variant ${JSON.stringify(variant)}`,
-      answer: Response.json({ ...info, session: "s", variant }),
-    })),
-    { name: "a page", answer: new Response("<!doctype html>") },
+    { name: "another variant", answer: Response.json({ ...info, session: "s", variant: "AB" }) },
+    { name: "no variant", answer: Response.json({ ...info, session: "s", variant: undefined }) },
     { name: "an empty body", answer: new Response() },
     { name: "null", answer: new Response("null") },
     { name: "the 502 of a proxy", answer: new Response("<h1>Bad gateway</h1>", { status: 502 }) },

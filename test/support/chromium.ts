@@ -10,7 +10,7 @@ const candidates = [
   "/usr/bin/chromium-browser",
   "/usr/bin/google-chrome",
 ];
-const executablePath = candidates.find(
+export const executablePath: string | undefined = candidates.find(
   (path) => path !== undefined && path !== "" && existsSync(path),
 );
 
