@@ -1,148 +1,106 @@
 // The options of createBackend: a mistake is reported when the program starts, with the option's
 // name.
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { type BackendOptions, createBackend } from "../../src/backend/index.js";
-import { apiClient, isConfigurationError, serviceAccount } from "../../src/index.js";
-import { HOST, launchCredential, launching, loginCredential, OWN, rig } from "./rig.js";
-import { TestBrowser } from "./test-browser.js";
+import { apiClient, ConfigurationError, serviceAccount } from "../../src/index.js";
+import { HOST, launching, loginCredential, OWN, rig } from "./rig.js";
 
-const launch = launchCredential();
 const login = loginCredential();
-const right = { ...launching(), launch, login };
+const right = { ...launching(), login };
+const launchOnly = { ...right, login: undefined };
+const elsewhere = "https://b.example";
 
-function faultOf(options: unknown): unknown {
+function faultOf(options: unknown): ConfigurationError | undefined {
   try {
     createBackend(options as BackendOptions);
   } catch (error) {
-    return error;
+    if (error instanceof ConfigurationError) return error;
+    throw error;
   }
   return undefined;
 }
 
-describe("createBackend refuses", () => {
-  const wrong: { name: string; options: unknown; option: string; code?: string }[] = [
-    { name: "missing options", options: undefined, option: "options" },
-    { name: "missing deployments", options: {}, option: "deployments" },
-    { name: "an empty list", options: { deployments: [] }, option: "deployments" },
-    { name: "null as a deployment", options: { deployments: [null] }, option: "deployments" },
-    ...Object.entries({
-      "without a credential": { launch: undefined, login: undefined },
-      "with launches and no host": { hostOrigin: undefined },
-      "whose hostOrigin has a path": { hostOrigin: `${HOST}/app` },
-      "whose hostOrigin has a slash": { hostOrigin: `${HOST}/` },
-      "whose hostOrigin is in upper case": { hostOrigin: "https://HOST.example" },
-      "whose hostOrigin has its default port": { hostOrigin: `${HOST}:443` },
-      "whose hostOrigin is *": { hostOrigin: "*" },
-      "whose hostOrigin is null": { hostOrigin: "null" },
-      "whose hostOrigin has a wildcard": { hostOrigin: "https://*.example" },
-      "whose hostOrigin is plain http elsewhere": { hostOrigin: "http://host.example" },
-      "whose credentials are exchanged": { launch: login, login: launch },
-      "with a machine's credential": {
-        login: serviceAccount({ clientId: "a", clientSecret: "b" }),
-      },
-      "with a misspelt field": { hostOrigins: [HOST] },
-    }).map(([name, change]) => ({
-      ...{ name: `a deployment ${name}`, option: "deployments" },
-      options: { deployments: [{ ...right, ...change }] },
-    })),
-    {
-      ...{ name: "a base URL that is not absolute", option: "baseUrl", code: "base_url_invalid" },
-      options: { deployments: [{ ...right, baseUrl: "service.example" }] },
-    },
-    {
-      ...{ name: "a base URL over plain http", option: "baseUrl", code: "base_url_insecure" },
-      options: { deployments: [{ ...right, baseUrl: "http://service.example" }] },
-    },
-    {
-      ...{
-        name: "a tenant id that leads to another path",
-        option: "tenantId",
-        code: "tenant_id_invalid",
-      },
-      options: { deployments: [{ ...right, tenantId: ".." }] },
-    },
-    {
-      ...{ name: "two launches that cannot be told apart", option: "deployments" },
-      options: {
-        deployments: [
-          { ...right, login: undefined },
-          { ...right, login: undefined, baseUrl: "https://b.example" },
-        ],
-      },
-    },
-    {
-      ...{ name: "two logins that cannot be told apart", option: "deployments" },
-      options: { deployments: [right, { ...right, hostOrigin: "https://b.example" }] },
-    },
-    ...[
-      { redirectUri: `${OWN}/elsewhere` },
-      { redirectUri: `${OWN}/auth/callbacks` },
-      { redirectUri: "https://127.0.0.1/auth/callback", publicUrl: OWN },
-      { redirectUri: "http://planner.example/auth/callback", publicUrl: OWN },
-    ].map(({ redirectUri, ...more }) => ({
-      ...{
-        name: `a login that could not complete, with redirectUri ${redirectUri}`,
-        option: "deployments",
-      },
-      options: { deployments: [{ ...right, login: loginCredential({ redirectUri }) }], ...more },
-    })),
-    {
-      ...{
-        name: "a login whose redirectUri is not absolute",
-        option: "redirectUri",
-        code: "credential_invalid",
-      },
-      options: {
-        deployments: [{ ...right, login: loginCredential({ redirectUri: "/auth/callback" }) }],
-      },
-    },
-    ...Object.entries({
-      path: ["auth", "/", "/auth/", "/a b", "/../x", "/a//b", "", 1],
-      publicUrl: [
-        "planner.example",
-        `${OWN}/app`,
-        "http://planner.example",
-        "null",
-        "https://*.example",
-        1,
-      ],
-      origins: [
-        ...[[`${OWN}/`.concat("x")], ["*"], ["null"], OWN, [1]],
-        ...["*.example", "%2a.example", "a.*", ".example", "a..example", "a,b.example", "a~b"].map(
-          (host) => [OWN, `https://${host}`],
-        ),
-      ],
-      session: [
-        null,
-        1,
-        { cookie: "yes" },
-        { lifetimeMs: 0 },
-        { idleMs: -1 },
-        { lifetimeMs: Number.NaN },
-      ],
-      onError: [1],
-      clientKey: [1],
-      store: [{}, { get() {} }, 1],
-      timeoutMs: [0],
-      clock: [1, { now: 1 }],
-    }).flatMap(([option, values]) =>
-      values.map((value) => ({
-        ...{ name: `${option} ${JSON.stringify(value)}`, option },
-        options: { deployments: [right], [option]: value },
-      })),
-    ),
-  ];
-  test.each(wrong)("$name", ({ options, option, code = "option_invalid" }) => {
-    const error = faultOf(options);
-    expect(isConfigurationError(error)).toBe(true);
-    expect(error).toMatchObject({ code, option: expect.stringMatching(new RegExp(`^${option}`)) });
+test.each<{ name: string; change: object; option?: string; code?: string; publicUrl?: string }>([
+  { name: "no credential", change: { launch: undefined, login: undefined } },
+  { name: "launches and no host", change: { hostOrigin: undefined } },
+  { name: "a hostOrigin with a path", change: { hostOrigin: `${HOST}/app` } },
+  { name: "a hostOrigin with a slash", change: { hostOrigin: `${HOST}/` } },
+  { name: "a hostOrigin in upper case", change: { hostOrigin: "https://HOST.example" } },
+  { name: "a hostOrigin with its default port", change: { hostOrigin: `${HOST}:443` } },
+  { name: "the hostOrigin null", change: { hostOrigin: "null" } },
+  { name: "a hostOrigin with a wildcard", change: { hostOrigin: "https://*.example" } },
+  { name: "a hostOrigin of plain http", change: { hostOrigin: "http://host.example" } },
+  {
+    name: "a machine's credential",
+    change: { login: serviceAccount({ clientId: "a", clientSecret: "b" }) },
+  },
+  { name: "a misspelt field", change: { hostOrigins: [HOST] } },
+  {
+    ...{ name: "a base URL that is not absolute", change: { baseUrl: "service.example" } },
+    ...{ option: "baseUrl", code: "base_url_invalid" },
+  },
+  {
+    ...{ name: "a base URL over plain http", change: { baseUrl: "http://service.example" } },
+    ...{ option: "baseUrl", code: "base_url_insecure" },
+  },
+  {
+    ...{ name: "a tenant id that leads to another path", change: { tenantId: ".." } },
+    ...{ option: "tenantId", code: "tenant_id_invalid" },
+  },
+  ...[
+    { redirectUri: `${OWN}/auth/callbacks` },
+    { redirectUri: "https://127.0.0.1/auth/callback", publicUrl: OWN },
+    { redirectUri: "http://planner.example/auth/callback", publicUrl: OWN },
+  ].map(({ redirectUri, ...more }) => ({
+    ...{ name: `redirectUri ${redirectUri}`, change: { login: loginCredential({ redirectUri }) } },
+    ...more,
+  })),
+  {
+    name: "a redirectUri that is not absolute",
+    change: { login: loginCredential({ redirectUri: "/auth/callback" }) },
+    ...{ option: "redirectUri", code: "credential_invalid" },
+  },
+])("createBackend refuses a deployment with $name", ({ change, publicUrl, ...row }) => {
+  const fault = faultOf({ deployments: [{ ...right, ...change }], publicUrl });
+  expect(fault).toMatchObject({
+    option: "deployments",
+    code: "option_invalid",
+    ...row,
+    name: "ConfigurationError",
   });
+});
+
+test.each([
+  ["deployments", undefined, [], [null], [launchOnly, { ...launchOnly, baseUrl: elsewhere }]],
+  ["deployments", [right, { ...right, hostOrigin: elsewhere }]],
+  ["path", "auth", "/", "/auth/", "/a b", "/../x", "/a//b", "", 1],
+  ["publicUrl", "planner.example", `${OWN}/app`, "http://planner.example", "null", 1],
+  ["origins", [`${OWN}/x`], ["*"], ["null"], OWN, [1], [OWN, "https://*.example"]],
+  [
+    "origins",
+    ["https://%2a.example"],
+    ["https://.example"],
+    ["https://a..example"],
+    ["https://a~b"],
+  ],
+  ["session", null, 1, { cookie: "yes" }, { lifetimeMs: 0 }, { idleMs: -1 }, { lifetimeMs: NaN }],
+  ["onError", 1],
+  ["clientKey", 1],
+  ["store", {}, { get() {} }, 1],
+  ["timeoutMs", 0],
+  ["clock", 1, { now: 1 }],
+])("createBackend refuses wrong values of %s", (option, ...values) => {
+  for (const value of values) {
+    const fault = faultOf({ deployments: [right], [option]: value });
+    const named = { code: "option_invalid", option: expect.stringMatching(`^${option}`) };
+    expect(fault, JSON.stringify(value)).toMatchObject(named);
+  }
 });
 
 test.each([
   {
     name: "credentials that are exchanged",
-    options: { deployments: [right, { ...right, tenantId: "b", launch: login, login: launch }] },
+    options: { deployments: [right, { ...right, launch: login, login: right.launch }] },
     says:
       "deployments[1].launch must be made with userInterfacePlugin; " +
       "deployments[1].login must be made with apiClient",
@@ -162,77 +120,52 @@ test.each([
     options: { session: { idleMs: 60 } },
     says: "session.idleMs must be a number of milliseconds from 1000",
   },
-])(
-  "createBackend's message for $name says where it is and what to write instead",
-  ({ options, says }) => {
-    expect((faultOf({ deployments: [right], ...options }) as Error).message).toContain(says);
+])("createBackend's message for $name says where it is and what to write", ({ options, says }) => {
+  expect(faultOf({ deployments: [right], ...options })?.message).toContain(says);
+});
+
+const lan = {
+  ...{ ...right, baseUrl: "http://service.lan", hostOrigin: "http://host.lan" },
+  login: loginCredential({ redirectUri: "http://planner.lan/auth/callback" }),
+};
+const hosts = ["a_b.example.", "bücher.example", "192.0.2.1", "[2001:db8::1]:8443", "localhost"];
+const redirectUris = [`${OWN}/auth/callback/acme`, "https://elsewhere.example/auth/callback"];
+test.each<{ name: string; options: object }>([
+  {
+    name: "one tenant id at two hosts, and one host with two tenants",
+    options: {
+      deployments: [
+        launchOnly,
+        { ...launchOnly, hostOrigin: elsewhere, baseUrl: `${elsewhere}/prefix/` },
+        { ...right, tenantId: "umbrella" },
+      ],
+    },
   },
-);
+  {
+    name: "origins by name or address, and with a slash, a default port or capitals",
+    options: {
+      origins: [...hosts, "WWW.Planner.example:443/"].map((host) => `https://${host}`),
+    },
+  },
+  {
+    name: "plain http elsewhere with allowInsecureHttp",
+    options: { deployments: [lan], publicUrl: "http://planner.lan", allowInsecureHttp: true },
+  },
+  {
+    name: "a login whose settings are a function, which is called at each login",
+    options: { deployments: [{ ...right, login: apiClient(() => undefined) }] },
+  },
+  ...redirectUris.map((redirectUri) => ({
+    name: `the redirectUri ${redirectUri} while publicUrl is not set`,
+    options: { deployments: [{ ...right, login: loginCredential({ redirectUri }) }] },
+  })),
+])("createBackend accepts $name", ({ options }) => {
+  expect(faultOf({ deployments: [right], ...options })).toBeUndefined();
+});
 
-describe("createBackend accepts", () => {
-  test("one tenant id at two hosts, and one host with two tenants", () => {
-    const deployments = [
-      { ...right, login: undefined },
-      {
-        ...right,
-        login: undefined,
-        hostOrigin: "https://b.example",
-        baseUrl: "https://b.example/prefix/",
-      },
-      { ...right, tenantId: "umbrella" },
-    ];
-    expect(faultOf({ deployments })).toBeUndefined();
-  });
-
-  test("origins by name or address, as browsers write them or with a slash, a default port or capitals", () => {
-    const hosts = [
-      "www.planner.example",
-      "a_b.example.",
-      "xn--bcher-kva.example",
-      "bücher.example",
-      "192.0.2.1",
-    ];
-    const more = ["[2001:db8::1]:8443", "localhost", "WWW.Planner.example:443/"];
-    expect(
-      faultOf({
-        deployments: [right],
-        origins: [...hosts, ...more].map((host) => `https://${host}`),
-      }),
-    ).toBeUndefined();
-  });
-
-  test("plain http elsewhere with allowInsecureHttp", () => {
-    const lan = loginCredential({ redirectUri: "http://planner.lan/auth/callback" });
-    const deployments = [
-      { ...right, baseUrl: "http://service.lan", hostOrigin: "http://host.lan", login: lan },
-    ];
-    expect(
-      faultOf({ deployments, publicUrl: "http://planner.lan", allowInsecureHttp: true }),
-    ).toBeUndefined();
-  });
-
-  test("a login whose settings are a function, which is called at each login", () => {
-    const settings = () => ({ clientId: "portal", redirectUri: "/", authorizationEndpoint: "/" });
-    const asked = { ...right, login: apiClient(settings) };
-    expect(faultOf({ deployments: [asked] })).toBeUndefined();
-  });
-
-  test("a redirectUri below the callback, and any origin while publicUrl is not set", () => {
-    for (const redirectUri of [
-      `${OWN}/auth/callback/acme`,
-      "https://elsewhere.example/auth/callback",
-    ])
-      expect(
-        faultOf({ deployments: [{ ...right, login: loginCredential({ redirectUri }) }] }),
-      ).toBeUndefined();
-  });
-
-  test("another path for the routes", async () => {
-    const { backend, launchBody } = rig({ path: "/plugins/planner/session-1" });
-    const browser = new TestBrowser(backend, OWN);
-    expect((await browser.post("/plugins/planner/session-1/launch", launchBody())).status).toBe(
-      200,
-    );
-    expect((await browser.post("/auth/launch", launchBody())).status).toBe(404);
-  });
+test("createBackend accepts another path for the routes", async () => {
+  const { browser, launchBody } = rig({ path: "/plugins/planner/session-1" });
+  const launched = await browser.post("/plugins/planner/session-1/launch", launchBody());
+  expect(launched.status).toBe(200);
+  expect((await browser.post("/auth/launch", launchBody())).status).toBe(404);
 });
