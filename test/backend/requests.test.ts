@@ -256,7 +256,7 @@ test("node:http's request, or none, instead of a web request is answered 500, wi
     expect(await refusalOf(backend(given))).toBe("500 backend_failed");
     expect(told[0]?.error).toMatchObject({ name: "ConfigurationError", option: "request" });
     expect(String(told[0]?.error)).toContain("toNodeHandler");
-    for (const rejected of [backend.connect(given), backend.session(given)])
-      expect(await rejectionOf(rejected)).toMatchObject({ option: "request" });
+    for (const method of ["connect", "session"] as const)
+      expect(await rejectionOf(backend[method](given))).toMatchObject({ option: "request" });
   }
 });
