@@ -56,8 +56,6 @@ export function persons(): void {
   connect({ ...target, credentials: [page] });
   // @ts-expect-error an API client needs a login
   connect({ ...target, credentials: [portal] });
-  // @ts-expect-error neither of them
-  createConnector({ credentials: [page, portal] });
   // @ts-expect-error a user-interface plugin needs a launch
   createAuth({ ...target, credential: page });
   // @ts-expect-error an API client needs a login
@@ -75,8 +73,6 @@ export function settings(): void {
   servicePlugin({ clientId: "c", clientSecret: "s" });
   // @ts-expect-error Variant B has no private keys
   serviceAccount({ clientId: "c", privateKey: "pem" });
-  // @ts-expect-error a client id must be a string
-  servicePlugin({ clientId: 7, privateKey: "pem" });
   serviceAccount(async ({ tenantId }) =>
     tenantId === "a" ? { clientId: "c", clientSecret: "s" } : undefined,
   );
@@ -119,8 +115,6 @@ export function keys(cryptoKey: CryptoKey, keyObject: KeyObject): void {
   for (const privateKey of [cryptoKey, keyObject])
     userInterfacePlugin({ clientId: "c", privateKey });
   fileStore("grants.json", { key: cryptoKey });
-  // @ts-expect-error a number is not a key
-  userInterfacePlugin({ clientId: "c", privateKey: 7 });
   // @ts-expect-error a date is not a key
   fileStore("grants.json", { key: new Date() });
 }

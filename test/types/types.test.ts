@@ -65,21 +65,10 @@ let temporary: string;
 
 beforeAll(async () => {
   temporary = await mkdtemp(join(tmpdir(), "consumers-"));
-  const generateFor = async (
-    folder: string,
-    names: readonly [string, string],
-    overlay?: string,
-  ) => {
-    const [A = "", B = ""] = names.map((name) => join(root, name));
-    const overlays = overlay === undefined ? [] : [join(root, folder, overlay)];
-    await generate({ documents: { A, B }, overlays, out: join(temporary, folder) });
-  };
-  await generateFor(ownApi, [`${ownApi}/a.yaml`, `${ownApi}/b.yaml`]);
-  await generateFor(
-    example,
-    ["openapi/variant-a.yaml", "openapi/variant-b.yaml"],
-    "consumer.overlay.yaml",
-  );
+  const documents = { A: join(root, ownApi, "a.yaml"), B: join(root, ownApi, "b.yaml") };
+  await generate({ documents, out: join(temporary, ownApi) });
+  const overlays = [join(root, example, "consumer.overlay.yaml")];
+  await generate({ overlays, out: join(temporary, example) });
   // The code is compiled as if it were next to the consumer, where its imports of packages resolve.
   const real = (file: string) =>
     [ownApi, example].reduce(
@@ -114,6 +103,9 @@ beforeAll(async () => {
 });
 afterAll(() => rm(temporary, { recursive: true, force: true }));
 
+const messagesOf = (diagnostics: readonly ts.Diagnostic[]) =>
+  diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, "\n"));
+
 describe("any", () => {
   test.each(entries)("is nowhere in the exports of %s, at any depth", (file) => {
     expect(findAny(program, join(root, file))).toEqual([]);
@@ -133,23 +125,14 @@ describe("any", () => {
 
 test.each(consumers)("%s compiles with the code that was generated for it", (consumer) => {
   const file = join(root, consumer);
-  const diagnostics = [
-    ...service.getSyntacticDiagnostics(file),
-    ...service.getSemanticDiagnostics(file),
-  ];
-  const messages = diagnostics.map(({ messageText }) =>
-    ts.flattenDiagnosticMessageText(messageText, "\n"),
-  );
-  expect(messages).toEqual([]);
+  expect(messagesOf(service.getSyntacticDiagnostics(file))).toEqual([]);
+  expect(messagesOf(service.getSemanticDiagnostics(file))).toEqual([]);
 });
 
 test("the error of an operation that only one variant has says to compare service.variant", () => {
   const advice = "for an operation that only one variant has, compare service.variant first";
   const found = service.getSemanticDiagnostics(join(root, refused.file));
-  const messages = found.map(({ messageText }) =>
-    ts.flattenDiagnosticMessageText(messageText, "\n"),
-  );
-  expect(messages).toEqual([
+  expect(messagesOf(found)).toEqual([
     expect.stringMatching(
       `^Argument of type '"searchDevices"' is not assignable.*"${advice}".*'\\.$`,
     ),

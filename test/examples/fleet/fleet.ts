@@ -2,13 +2,11 @@
 // happened.
 import { generateKeyPairSync, randomBytes, randomInt } from "node:crypto";
 import { setMaxListeners } from "node:events";
-import { writeFileSync } from "node:fs";
 import { Command } from "commander";
 import { createEmulator, type Emulator } from "../../../src/emulator/index.js";
 import { freePort } from "../../support/recording-server.js";
 import { startRedis } from "../../support/redis.js";
 import { startSentinels } from "../../support/sentinel.js";
-import { drawChart, type Series } from "./chart.js";
 import { driveMachine, drivePerson, World } from "./people.js";
 import { Replica, startProxy } from "./processes.js";
 
@@ -16,18 +14,11 @@ import { Replica, startProxy } from "./processes.js";
 const tenants = Array.from({ length: 12 }, (_, index) => `tenant-${index + 1}`);
 /** In place of an hour, so that tokens are renewed during the run. */
 const tokenSeconds = 10;
-const caption = [
-  `Only requests of machines count. Tokens live for ${tokenSeconds} s. ` +
-    "In both runs replicas are killed at random. Without",
-  "a store that loses their tokens. For about 2 s after Redis was down, each replica " +
-    "goes on alone.",
-];
-
 const description =
   "Runs three replicas of a backend with Redis behind a proxy, kills them at random, and counts " +
   "what people, machines " +
   "and the service saw. Exits with 1 if something happened that must not. Ctrl-C stops everything.";
-const { seconds, seed, svg, ...options } = new Command()
+const { seconds, seed, ...options } = new Command()
   .description(description)
   .option("--seconds <n>", "how long it runs, from 1 to 120", Number, 30)
   .option("--seed <n>", "repeats the kills of another run", Number, randomInt(10_000))
@@ -39,9 +30,9 @@ const { seconds, seed, svg, ...options } = new Command()
     "--sentinel",
     "with three sentinels, which make the replica of Redis the primary when that is killed",
   )
-  .option("--svg <file>", "runs once more without a store, and draws the token requests of both")
+  .option("--compare", "runs once more without a store, for the token requests of both")
   .parse()
-  .opts<{ seconds: number; seed: number; withoutStore?: true; sentinel?: true; svg?: string }>();
+  .opts<{ seconds: number; seed: number; withoutStore?: true; sentinel?: true; compare?: true }>();
 const stopped = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopped.abort());
 
@@ -49,9 +40,8 @@ try {
   // The journal of the emulator keeps its last 10,000 requests.
   if (!(seconds >= 1 && seconds <= 120))
     throw new Error("--seconds must be a number from 1 to 120.");
-  const fleet = await run(!options.withoutStore);
-  if (svg !== undefined && !stopped.signal.aborted)
-    writeFileSync(svg, drawChart(fleet, await run(false), caption));
+  await run(!options.withoutStore);
+  if (options.compare && !stopped.signal.aborted) await run(false);
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;
@@ -59,7 +49,7 @@ try {
 process.exit(stopped.signal.aborted ? 130 : process.exitCode);
 
 /** Starts a fleet, uses it, and prints the counts. */
-async function run(withStore: boolean): Promise<Series> {
+async function run(withStore: boolean): Promise<void> {
   const sentinels = options.sentinel === true ? await startSentinels() : undefined;
   const redis = sentinels ?? (await startRedis());
   const emulator = createEmulator({
@@ -102,7 +92,6 @@ async function run(withStore: boolean): Promise<Series> {
     await Promise.all(replicas.map((replica) => replica.start()));
     setTimeout(() => over.abort(), seconds * 1_000);
     const startedAt = Date.now();
-    const timer = setInterval(() => showProgress(startedAt, replicas), 500);
     const outages: [number, number][] = [];
     const killRedis = async (random: () => number) => {
       const from = Date.now() - startedAt;
@@ -128,8 +117,7 @@ async function run(withStore: boolean): Promise<Series> {
         ? once(world, "failovers of Redis", (seconds * 1_000) / 2, killRedis)
         : repeat(world, "kills of Redis", [6_000, 20_000], killRedis),
     ]);
-    clearInterval(timer);
-    const perSecond = countTokenRequests(world, startedAt);
+    countTokenRequests(world);
     for (const [from, to] of sentinels ? outages : []) {
       world.counts.set("failover: ms of the slowest answer", world.slowestMs);
       world.counts.set("failover: ms until the replica was the primary", to - from);
@@ -139,7 +127,6 @@ async function run(withStore: boolean): Promise<Series> {
       );
     }
     print(withStore, world);
-    return { perSecond, outages };
   } finally {
     await Promise.all([endReplicas(), redis.stop()]);
   }
@@ -207,36 +194,18 @@ async function once(
   await kill(() => 0);
 }
 
-/** Counts what the service saw. Returns the token requests of machines in each second. */
-function countTokenRequests(world: World, startedAt: number): number[] {
-  const perSecond: number[] = Array(seconds).fill(0);
+/** Counts what the service saw. */
+function countTokenRequests(world: World): void {
   const refused = "refresh tokens refused or reused";
   world.counts.set(refused, 0);
-  for (const {
-    at,
-    grant,
-    detectionProbe,
-    status,
-    rule,
-  } of world.emulator.journal.tokenRequests()) {
+  for (const { grant, detectionProbe, status, rule } of world.emulator.journal.tokenRequests()) {
     world.count(
       detectionProbe ? "detection: a question" : `token request: ${grant ?? "unread"} ${status}`,
     );
-    if (grant === "refresh_token" && rule !== undefined) {
-      world.count(refused);
-      world.wrong.push(`refresh token refused: ${rule}`);
-    }
-    const second = Math.floor((at - startedAt) / 1_000);
-    const isOfMachine = grant === "client_credentials" && !detectionProbe;
-    if (isOfMachine && second < seconds) perSecond[second] = (perSecond[second] ?? 0) + 1;
+    if (grant !== "refresh_token" || rule === undefined) continue;
+    world.count(refused);
+    world.wrong.push(`refresh token refused: ${rule}`);
   }
-  return perSecond;
-}
-
-function showProgress(startedAt: number, replicas: readonly Replica[]): void {
-  const lights = replicas.map(({ isUp }) => (isUp ? "●" : "○")).join(" ");
-  const line = `${Math.round((Date.now() - startedAt) / 1_000)} s  replicas ${lights}`;
-  if (process.stdout.isTTY) process.stdout.write(`\r\x1b[K${line}`);
 }
 
 function print(withStore: boolean, { counts, wrong }: World): void {

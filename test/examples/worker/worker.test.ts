@@ -106,7 +106,7 @@ async function deploy(compatibilityDate: string = runtime.compatibilityDate) {
 }
 
 describe.skipIf(loaded === undefined)("a worker with one connector in each isolate", () => {
-  const paths = Array.from({ length: 30 }, (_, index) => `/${index}`);
+  const paths = Array.from({ length: 12 }, (_, index) => `/${index}`);
 
   test("loads as a single module too, whose imports miniflare follows before it starts", async () => {
     if (loaded === undefined) throw new Error("workerd does not start");
@@ -115,23 +115,20 @@ describe.skipIf(loaded === undefined)("a worker with one connector in each isola
     await expect(miniflare.ready).resolves.toBeInstanceOf(URL);
   });
 
-  test.each(compatibilityDates)("requests one token for many requests, as of %s", async (date) => {
-    const { emulator, send } = await deploy(date);
-    const bearer = await send("/");
-    expect(await Promise.all(paths.map((path) => send(path)))).toEqual(paths.map(() => bearer));
-    expect(await send("/", 0, "unknown")).toBe("false");
-    expect(emulator.journal.tokenRequests()).toHaveLength(1);
-  });
-
-  test("answers all requests that arrive before its first token, and then holds one", async () => {
-    const { emulator, send } = await deploy();
-    for (const bearer of await Promise.all(paths.map((path) => send(path))))
-      expect(bearer).toMatch(/^Bearer /);
-    const { length } = emulator.journal.tokenRequests();
-    expect(length).toBeLessThanOrEqual(paths.length);
-    await send("/");
-    expect(emulator.journal.tokenRequests()).toHaveLength(length);
-  });
+  test.each(compatibilityDates)(
+    "answers all requests that arrive before its first token, and then holds one, as of %s",
+    async (date) => {
+      const { emulator, send } = await deploy(date);
+      for (const bearer of await Promise.all(paths.map((path) => send(path))))
+        expect(bearer).toMatch(/^Bearer /);
+      const { length } = emulator.journal.tokenRequests();
+      expect(length).toBeLessThanOrEqual(paths.length);
+      const bearer = await send("/");
+      expect(await Promise.all(paths.map((path) => send(path)))).toEqual(paths.map(() => bearer));
+      expect(await send("/", 0, "unknown")).toBe("false");
+      expect(emulator.journal.tokenRequests()).toHaveLength(length);
+    },
+  );
 
   test("ends a renewal in the background after the answer was sent, by waitUntil", async () => {
     const { emulator, send } = await deploy();
