@@ -1,9 +1,9 @@
 // The accepted forms of a signing key and their kid, the refused forms, and rotation.
-import { createSecretKey, type KeyObject, sign } from "node:crypto";
+import { createSecretKey, sign } from "node:crypto";
 import { calculateJwkThumbprint, importJWK, jwtVerify } from "jose";
 import { describe, expect, test, vi } from "vitest";
-import { createAuth, servicePlugin } from "../../src/index.js";
-import { scriptedAuth } from "../support/auth.js";
+import { type MachineCredential, servicePlugin } from "../../src/index.js";
+import { recordedAuth, scriptedAuth } from "../support/auth.js";
 import { steppedClock } from "../support/clock.js";
 import { deployment, PLUGIN_ID, plugin } from "../support/deployment.js";
 import { tokenAnswer } from "../support/fetch.js";
@@ -39,6 +39,7 @@ async function assertionWith(privateKey: unknown, keyId?: string): Promise<strin
   return new URLSearchParams(fetch.calls[0]?.body).get("client_assertion") ?? "";
 }
 
+const certificate = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----";
 const thumbprint = () => calculateJwkThumbprint(publicJwk(rsaKey()));
 const signer = {
   keyId: "kms-7",
@@ -48,9 +49,8 @@ const signer = {
 describe("an accepted private key signs an assertion that jose verifies, with the right kid", () => {
   const pemText = () => pkcs8(rsaKey());
   const jwk = (fields: object = {}) => ({ ...privateJwk(rsaKey()), ...fields });
-  const syncSign = (bytes: Uint8Array) => sign("sha256", bytes, rsaKey().privateKey);
   const bags = () =>
-    `Bag Attributes\n    friendlyName: x\n${certificate()}\nKey Attributes\n${pemText()}more`;
+    `Bag Attributes\n    friendlyName: x\n${certificate}\nKey Attributes\n${pemText()}more`;
   const locked = () => cryptoKey(rsaKey(), { extractable: false });
   const subtleSigner = async () => {
     const key = await cryptoKey(rsaKey());
@@ -58,32 +58,24 @@ describe("an accepted private key signs an assertion that jose verifies, with th
       crypto.subtle.sign("RSASSA-PKCS1-v1_5", key, bytes);
     return { keyId: "kms-9", sign: subtleSign };
   };
-  const row = (name: string, key: () => unknown, kid?: string, keyId?: string) => ({
-    name,
-    key,
-    kid,
-    keyId,
-  });
+  const row = (name: string, key: () => unknown, kid?: string, keyId?: string) => {
+    return { name, key, kid, keyId };
+  };
   const rows = [
     row("PKCS#8 PEM", pemText),
-    row("PKCS#8 PEM with spaces around", () => `\n  ${pemText()}\n\n`),
     row("PKCS#8 PEM with CRLF", () => pemText().replace(/\n/g, "\r\n")),
     row("PKCS#8 PEM with written-out line breaks", () => pemText().replace(/\n/g, "\\n")),
     row("PKCS#8 PEM among the attributes and certificates of openssl pkcs12", bags),
-    row("PKCS#8 PEM with keyId", pemText, "given", "given"),
     row("PKCS#1 PEM", () => pkcs1(rsaKey())),
     row("JWK", () => jwk()),
     row("JWK with a kid", () => jwk({ kid: "own" }), "own"),
-    row("JWK with alg", () => jwk({ alg: "RS256" })),
     row("JWK with a kid, and keyId, which wins", () => jwk({ kid: "own" }), "given", "given"),
     row("JWK as text", () => JSON.stringify(jwk({ kid: "own" })), "own"),
     row("CryptoKey", () => cryptoKey(rsaKey())),
     row("CryptoKey that is not extractable, with keyId", locked, "hsm-1", "hsm-1"),
     row("KeyObject", () => rsaKey().privateKey),
     row("signer", () => signer, "kms-7"),
-    row("signer that answers at once", () => ({ keyId: "kms-8", sign: syncSign }), "kms-8"),
     row("signer that returns an ArrayBuffer, as WebCrypto does", subtleSigner, "kms-9"),
-    row("function of a PEM", () => pemText),
     row("async function of a JWK", () => async () => jwk()),
     row(
       "function of { privateKey, keyId }",
@@ -105,8 +97,8 @@ describe("an accepted private key signs an assertion that jose verifies, with th
 
 describe("a refused private key causes an error before any request, and is not shown", () => {
   const withoutEnd = () => pkcs8(rsaKey()).replace(/-----END.*/s, "");
-  const cut = (pem: string) => {
-    const lines = pem.trim().split("\n");
+  const cut = () => {
+    const lines = pkcs8(rsaKey()).trim().split("\n");
     return [...lines.slice(0, 8), lines.at(-1)].join("\n");
   };
   const encrypt = (type: "pkcs8" | "pkcs1") =>
@@ -120,85 +112,57 @@ describe("a refused private key causes an error before any request, and is not s
   const publicKey = async () =>
     (await importJWK(publicJwk(rsaKey()), "RS256", { extractable: true })) as CryptoKey;
   const row = (name: string, key: () => unknown, message: RegExp) => ({ name, key, message });
-  const truncated = /truncated/;
+  const sec1 = () => ecKey().privateKey.export({ type: "sec1", format: "pem" });
+  const signerOf = (signature: unknown) => ({ keyId: "kms", sign: async () => signature });
   const notBytes = /must return the signature as/;
-  const damagedModulus = () => `${privateJwk(rsaKey()).n?.slice(0, -8)}AAAAAAAA`;
+  const notBase64 = () => "-----BEGIN PRIVATE KEY-----\n!!!\n-----END PRIVATE KEY-----";
+  const ofTwoKeys = () => ({ ...privateJwk(rsaKey()), n: privateJwk(otherRsaKey()).n });
   const failing = () => Promise.reject(new Error(pkcs8(rsaKey())));
 
   const unsupported = [
     row("EC PEM", () => pkcs8(ecKey()), /only RSA/),
-    row("EC PEM of its own kind", () => pem(ecKey().privateKey, "sec1"), /only RSA/),
+    row("EC PEM of its own kind", sec1, /only RSA/),
     row("EC JWK", () => privateJwk(ecKey()), /only RSA/),
-    row("EC KeyObject", () => ecKey().privateKey, /only RSA/),
-    row("Ed25519 PEM", () => pkcs8(ed25519Key()), /only RSA/),
-    row("Ed25519 JWK", () => privateJwk(ed25519Key()), /only RSA/),
-    row("RSA-PSS PEM", () => pkcs8(rsaPssKey()), /only RSA/),
     row("RSA-PSS KeyObject", () => rsaPssKey().privateKey, /only RSA/),
     row("RSA-PSS CryptoKey", () => cryptoKey(rsaKey(), { name: "RSA-PSS" }), /PKCS1-v1_5 with/),
-    row("RS512 CryptoKey", () => cryptoKey(rsaKey(), { hash: "SHA-512" }), /SHA-256/),
     row("JWK for PS256", () => ({ ...privateJwk(rsaKey()), alg: "PS256" }), /RS256/),
+    row("RS512 CryptoKey", () => cryptoKey(rsaKey(), { hash: "SHA-512" }), /SHA-256/),
     row("oct JWK", () => ({ kty: "oct", k: "c2VjcmV0LWhtYWM" }), /symmetric/),
     row("HMAC CryptoKey", hmac, /symmetric/),
     row("secret KeyObject", () => createSecretKey(Buffer.from("secret")), /symmetric/),
     row("encrypted PKCS#8 PEM", () => encrypt("pkcs8"), /openssl pkey/),
     row("encrypted PKCS#1 PEM", () => encrypt("pkcs1"), /openssl pkey/),
-    row("function of { privateKey: EC }", () => () => ({ privateKey: pkcs8(ecKey()) }), /only RSA/),
   ];
   const short = [
-    { name: "1024 bits in PKCS#8", key: () => pkcs8(shortRsaKey()), message: /1024/ },
-    { name: "1024 bits in PKCS#1", key: () => pkcs1(shortRsaKey()), message: /1024/ },
-    { name: "1024 bits in a JWK", key: () => privateJwk(shortRsaKey()), message: /1024/ },
-    { name: "1024 bits in a CryptoKey", key: () => cryptoKey(shortRsaKey()), message: /1024/ },
-    { name: "1024 bits in a KeyObject", key: () => shortRsaKey().privateKey, message: /1024/ },
+    row("1024 bits in a PEM", () => pkcs1(shortRsaKey()), /1024/),
+    row("1024 bits in a CryptoKey", () => cryptoKey(shortRsaKey()), /1024/),
   ];
   const invalid = [
     row("public PEM", () => spki(rsaKey()), /Pass the private key/),
-    row("PKCS#1 public PEM", () => pem(rsaKey().publicKey, "pkcs1"), /Pass the private key/),
     row("public JWK", () => publicJwk(rsaKey()), /Pass the private key/),
     row("public KeyObject", () => rsaKey().publicKey, /Pass the private key/),
     row("public CryptoKey", publicKey, /cannot sign/),
-    row("certificate", certificate, /Pass the private key/),
+    row("certificate", () => certificate, /Pass the private key/),
     row("PEM whose END line is missing", withoutEnd, /END line/),
-    row("PKCS#8 PEM cut off in its body", () => cut(pkcs8(rsaKey())), truncated),
-    row("PKCS#1 PEM cut off in its body", () => cut(pkcs1(rsaKey())), truncated),
-    row("PEM whose body is not base64", () => block("PRIVATE KEY", "!!!"), /cannot be read/),
+    row("PKCS#8 PEM cut off in its body", cut, /truncated/),
+    row("PEM whose body is not base64", notBase64, /cannot be read/),
     // Node 26 finds such parts when it imports the key.
-    row(
-      "JWK with a damaged modulus",
-      () => jwkWith({ n: damagedModulus() }),
-      /do not fit|cannot be read/,
-    ),
-    row(
-      "JWK of two keys",
-      () => jwkWith({ n: privateJwk(otherRsaKey()).n }),
-      /do not fit|cannot be read/,
-    ),
-    row("JWK cut off", () => jwkWith({ d: "AQ", p: "AQ", dp: "AQ" }), /do not fit|cannot be read/),
-    row("JWK with d alone", jwkWithDAlone, /cannot be read/),
+    row("JWK of two keys", ofTwoKeys, /do not fit|cannot be read/),
     row("JWK with an empty d", () => ({ ...privateJwk(rsaKey()), d: "" }), /public key/),
     row("JWK as broken JSON", () => '{"kty":"RSA","d":"', /not JSON/),
     row("nothing", () => undefined, /missing/),
     row("empty text", () => "", /neither a PEM nor a JWK/),
     row("path of a file", () => "./private.pem", /neither a PEM nor a JWK/),
-    row("number", () => 7, /missing/),
     row("empty object", () => ({}), /must be a PEM, a JWK/),
     row("bytes", () => new Uint8Array(8), /^privateKey is /),
     row("function that rejects", () => failing, /function that returns privateKey failed/),
-    row("function of garbage", () => () => "garbage", /neither a PEM nor a JWK/),
-    row("function of nothing", () => async () => undefined, /missing/),
     row("signer that fails", () => ({ keyId: "kms", sign: failing }), /failed to sign/),
     row("signer of base64", () => signerOf("c2ln"), notBytes),
-    row("signer of nothing", () => signerOf(undefined), notBytes),
-    row("signer of an object", () => signerOf({ Signature: new Uint8Array(256) }), notBytes),
     row("signer of a hash", () => signerOf(new Uint8Array(32)), /32 bytes.*256 or more/),
   ];
   const withoutId = [
-    {
-      name: "locked CryptoKey",
-      key: () => cryptoKey(rsaKey(), { extractable: false }),
-      message: /Pass keyId/,
-    },
-    { name: "signer without keyId", key: () => ({ sign: signer.sign }), message: /keyId/ },
+    row("locked CryptoKey", () => cryptoKey(rsaKey(), { extractable: false }), /Pass keyId/),
+    row("signer without keyId", () => ({ sign: signer.sign }), /keyId/),
   ];
   const rows = [
     ...unsupported.map((row) => ({ ...row, code: "key_unsupported", option: "privateKey" })),
@@ -222,11 +186,6 @@ describe("a refused private key causes an error before any request, and is not s
   });
 });
 
-test("a keyId that is not a string is refused", async () => {
-  const error = await rejectionOf(assertionWith(pkcs8(rsaKey()), 7 as never));
-  expect(error).toMatchObject({ code: "key_invalid", option: "keyId" });
-});
-
 test("an import that failed is tried again", async () => {
   const importKey = vi
     .spyOn(crypto.subtle, "importKey")
@@ -236,31 +195,6 @@ test("an import that failed is tried again", async () => {
   expect((await auth.getAccessToken()).value).toBe("token-1");
   importKey.mockRestore();
 });
-
-function jwkWithDAlone(): unknown {
-  const { kty, n, e, d } = privateJwk(rsaKey());
-  return { kty, n, e, d };
-}
-
-function signerOf(signature: unknown): unknown {
-  return { keyId: "kms", sign: async () => signature };
-}
-
-function certificate(): string {
-  return block("CERTIFICATE", "MIIB");
-}
-
-function block(label: string, content: string): string {
-  return `-----BEGIN ${label}-----\n${content}\n-----END ${label}-----`;
-}
-
-function pem(key: KeyObject, type: string): string {
-  return key.export({ type, format: "pem" } as never).toString();
-}
-
-function jwkWith(parts: object): unknown {
-  return { ...privateJwk(rsaKey()), ...parts };
-}
 
 describe("key and secret rotation", () => {
   const oldKey = () => ({ pair: rsaKey(), keyId: "key-2025" });
@@ -281,28 +215,25 @@ describe("key and secret rotation", () => {
       privateKey: async () => ({ privateKey: pkcs8(current.pair), keyId: current.keyId }),
     });
     const { publicUrl: baseUrl, fetch } = emulator;
-    const auth = createAuth({ baseUrl, tenantId: "acme", credential, fetch, clock });
+    const { auth } = recordedAuth({ baseUrl, credential, fetch, clock });
     const renew = async () => {
       auth.invalidate(await auth.getAccessToken());
       clock.advance(60_000);
       return (await auth.getAccessToken()).value;
     };
-    register(oldKey());
-    const stages = [await renew()];
-    register(oldKey(), newKey());
-    stages.push(await renew());
-    current = newKey();
-    stages.push(await renew());
-    register(newKey());
-    stages.push(await renew());
-    expect(new Set(stages).size).toBe(4);
+    const stages: string[] = [];
+    for (const registered of [[oldKey()], [oldKey(), newKey()], [newKey()]]) {
+      if (registered.length === 1) current = registered[0] ?? current;
+      register(...registered);
+      stages.push(await renew());
+    }
+    expect(new Set(stages).size).toBe(3);
     expect(emulator.customerLog.entries()).toEqual([]);
 
     current = oldKey();
     auth.invalidate(await auth.getAccessToken());
-    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
-      causes: [{ id: "jwks_mismatch" }, {}, {}],
-    });
+    const causes = [{ id: "jwks_mismatch" }, {}, {}];
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ causes });
     expect(emulator.customerLog.entries().at(-1)?.rule).toBe("assertion.signature");
   });
 
@@ -310,24 +241,14 @@ describe("key and secret rotation", () => {
     const clock = steppedClock();
     const emulator = deployment({ now: clock.now, rateLimit: { requests: 1, windowSeconds: 20 } });
     const { publicUrl: baseUrl, fetch } = emulator;
-    await createAuth({
-      baseUrl,
-      tenantId: "acme",
-      credential: plugin(),
-      fetch,
-      clock,
-    }).getAccessToken();
+    const of = (credential: MachineCredential) =>
+      recordedAuth({ baseUrl, credential, fetch, clock }).auth;
+    await of(plugin()).getAccessToken();
     let current = oldKey();
     const credential = plugin({
       privateKey: () => ({ privateKey: pkcs8(current.pair), keyId: current.keyId }),
     });
-    const token = createAuth({
-      baseUrl,
-      tenantId: "acme",
-      credential,
-      fetch,
-      clock,
-    }).getAccessToken();
+    const token = of(credential).getAccessToken();
     await settle();
     expect(emulator.journal.tokenRequests({ status: 429 })).toHaveLength(1);
     current = newKey();
@@ -336,24 +257,5 @@ describe("key and secret rotation", () => {
     expect(emulator.customerLog.entries().map(({ rule }) => rule)).toEqual([
       "token-request.rate-limit",
     ]);
-  });
-
-  test("a failing key function causes key_invalid, and the next call tries it again", async () => {
-    const emulator = deployment();
-    let isDown = true;
-    const credential = plugin({
-      privateKey: () => {
-        if (isDown) throw new Error("the key service is down");
-        return pkcs8(rsaKey());
-      },
-    });
-    const { publicUrl: baseUrl, fetch } = emulator;
-    const auth = createAuth({ baseUrl, tenantId: "acme", credential, fetch });
-    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
-      code: "key_invalid",
-      option: "privateKey",
-    });
-    isDown = false;
-    expect((await auth.getAccessToken()).value).not.toBe("");
   });
 });

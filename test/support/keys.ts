@@ -21,7 +21,7 @@ export const shortRsaKey: () => KeyPair = once(() =>
   generateKeyPairSync("rsa", { modulusLength: 1024 }),
 );
 export const rsaPssKey: () => KeyPair = once(() =>
-  generateKeyPairSync("rsa-pss", { modulusLength: 2048 }),
+  generateKeyPairSync("rsa-pss", { modulusLength: 1024 }),
 );
 export const ecKey: () => KeyPair = once(() => generateKeyPairSync("ec", { namedCurve: "P-256" }));
 export const ed25519Key: () => KeyPair = once(() => generateKeyPairSync("ed25519"));
