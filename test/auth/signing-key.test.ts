@@ -186,6 +186,11 @@ describe("a refused private key causes an error before any request, and is not s
   });
 });
 
+test("a keyId that is not a string is refused", async () => {
+  const error = await rejectionOf(assertionWith(pkcs8(rsaKey()), 7 as never));
+  expect(error).toMatchObject({ code: "key_invalid", option: "keyId" });
+});
+
 test("an import that failed is tried again", async () => {
   const importKey = vi
     .spyOn(crypto.subtle, "importKey")

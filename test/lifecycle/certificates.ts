@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { once } from "../support/keys.js";
 
 export interface Certificate {
   readonly key: string;
@@ -18,12 +19,7 @@ export interface Certificates {
   readonly selfSigned: Certificate;
 }
 
-let made: Certificates | undefined;
-
-export function certificates(): Certificates {
-  made ??= make();
-  return made;
-}
+export const certificates: () => Certificates = once(make);
 
 const extensions = `[server]
 subjectAltName=IP:127.0.0.1,DNS:localhost
@@ -33,61 +29,26 @@ extendedKeyUsage=clientAuth
 
 function make(): Certificates {
   const folder = mkdtempSync(join(tmpdir(), "certificates-"));
-  const openssl = (...args: string[]) =>
-    execFileSync("openssl", args, { cwd: folder, stdio: "pipe" });
+  const openssl = (command: string) =>
+    execFileSync("openssl", command.split(" "), { cwd: folder, stdio: "pipe" });
   const read = (name: string) => readFileSync(join(folder, name), "utf8");
-  const newKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
-  const selfSigned = (name: string, ...more: string[]) => {
-    const subject = [
-      "-subj",
-      `/CN=${name}`,
-      "-days",
-      "2",
-      "-keyout",
-      `${name}.key`,
-      "-out",
-      `${name}.pem`,
-    ];
-    openssl("req", "-x509", ...newKey, ...subject, ...more);
-  };
+  const request = (name: string) =>
+    "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes " +
+    `-subj /CN=${name} -keyout ${name}.key`;
+  const selfSigned = (name: string, more = "") =>
+    openssl(`req -x509 ${request(name)} -days 2 -out ${name}.pem${more}`);
   const signed = (name: string) => {
-    openssl(
-      "req",
-      ...newKey,
-      "-subj",
-      `/CN=${name}`,
-      "-keyout",
-      `${name}.key`,
-      "-out",
-      `${name}.csr`,
-    );
-    const authority = [
-      "-CA",
-      "authority.pem",
-      "-CAkey",
-      "authority.key",
-      "-CAcreateserial",
-      "-days",
-      "2",
-    ];
-    const extension = ["-extfile", "extensions.cnf", "-extensions", name];
-    openssl(
-      "x509",
-      "-req",
-      "-in",
-      `${name}.csr`,
-      "-out",
-      `${name}.pem`,
-      ...authority,
-      ...extension,
-    );
+    openssl(`req ${request(name)} -out ${name}.csr`);
+    const authority = "-CA authority.pem -CAkey authority.key -CAcreateserial -days 2";
+    const extension = `-extfile extensions.cnf -extensions ${name}`;
+    openssl(`x509 -req -in ${name}.csr -out ${name}.pem ${authority} ${extension}`);
   };
   try {
     writeFileSync(join(folder, "extensions.cnf"), extensions);
     selfSigned("authority");
     signed("server");
     signed("client");
-    selfSigned("alone", "-addext", "subjectAltName=IP:127.0.0.1");
+    selfSigned("alone", " -addext subjectAltName=IP:127.0.0.1");
     const pair = (name: string) => ({ key: read(`${name}.key`), cert: read(`${name}.pem`) });
     return {
       ca: read("authority.pem"),

@@ -49,21 +49,13 @@ export interface ConnectProxy {
 }
 
 /** A proxy that knows only CONNECT (RFC 9110 section 9.3.6). */
-export async function connectProxy({
-  refuses = false,
-}: {
-  refuses?: boolean;
-} = {}): Promise<ConnectProxy> {
+export async function connectProxy(): Promise<ConnectProxy> {
   const tunnels: string[] = [];
-  const server = createServer((_incoming, response) => {
-    response.writeHead(501);
-    response.end();
-  });
+  const server = createServer((_incoming, response) => void response.writeHead(501).end());
   server.on("connect", ({ url = "" }, socket: Socket, head: Buffer) => {
     tunnels.push(url);
     // The server no longer knows a socket that is a tunnel.
     onTestFinished(() => void socket.destroy());
-    if (refuses) return void socket.end("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
     const { hostname, port } = new URL(`http://${url}`);
     const onward = connect(Number(port), hostname, () => {
       socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
