@@ -3,7 +3,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, test } from "vitest";
 import type { ServiceEvent } from "../../src/index.js";
-import { fakeService } from "../lifecycle/fake-service.js";
+import { answeredAuth, fakeService } from "../lifecycle/fake-service.js";
 import { recordedAuth } from "../support/auth.js";
 import { steppedClock } from "../support/clock.js";
 import { credentialOf } from "../support/deployment.js";
@@ -203,5 +203,23 @@ test.each(["A", "B"] as const)(
     expect(requested).toEqual([1, 2, 3]);
     const types = ["token_requested", "token_renewed", "token_served_while_renewing"];
     expect(new Set(told)).toEqual(new Set(types));
+  },
+);
+
+test.each(["A", "B"] as const)(
+  "in hours without calls of Variant %s no request is sent and no timer is pending",
+  async (variant) => {
+    const { auth, clock, answer, requested, untilExpiry } = answeredAuth(variant);
+    const sent: number[] = [];
+    for (const idleHours of [5, 3]) {
+      // A background renewal has just ended.
+      await untilExpiry(200_000);
+      await auth.getAccessToken();
+      await answer();
+      expect(clock.timerCount()).toBe(0);
+      await clock.pass(idleHours * 3_600_000);
+      sent.push(await requested());
+    }
+    expect(sent).toEqual([2, 4]);
   },
 );

@@ -121,7 +121,7 @@ export function fakeService(options: FakeServiceOptions): FakeService {
 
 /** Returns a function that gets a token of a tenant from one connector to a service. */
 export function tokensOf(
-  { credential, fetch }: FakeService,
+  { credential, fetch }: Pick<FakeService, "credential" | "fetch">,
   options: Omit<ConnectorOptions, "credentials" | "fetch">,
 ): (tenantId: string) => Promise<AccessToken> {
   const connector = createConnector({ ...options, credentials: [credential], fetch });

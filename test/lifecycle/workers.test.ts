@@ -7,53 +7,23 @@ import {
   type MachineCredential,
   servicePlugin,
 } from "../../src/index.js";
-import { recordedAuth, scriptedAuth } from "../support/auth.js";
+import { scriptedAuth } from "../support/auth.js";
 import { steppedClock } from "../support/clock.js";
 import { credentialOf, deployment } from "../support/deployment.js";
 import { tokenAnswer } from "../support/fetch.js";
 import { pkcs8, rsaKey } from "../support/keys.js";
 import { isSettled, settle } from "../support/wait.js";
-import { fakeService, type SeenTokenRequest } from "./fake-service.js";
+import { type AnsweredAuth, answeredAuth } from "./fake-service.js";
 
 const variants = ["A", "B"] as const;
+const unshared = { shareInFlight: false };
 const refusal = () => Response.json({ error: "invalid_client" }, { status: 400 });
-
-function auths(
-  variant: "A" | "B",
-  waitUntil?: (promise: Promise<unknown>) => void,
-  shareInFlight = true,
-) {
-  const clock = steppedClock();
-  const pending: SeenTokenRequest[] = [];
-  const service = fakeService({
-    variant,
-    now: clock.now,
-    onTokenRequest: (one) => pending.push(one),
-  });
-  const { credential, fetch } = service;
-  const { auth, events } = recordedAuth({ credential, fetch, clock, waitUntil, shareInFlight });
-  const answer = async (response?: () => Response) => {
-    await settle();
-    for (const one of pending.splice(0)) one.answer(response?.() ?? service.token(one.tenantId));
-    await settle();
-  };
-  return { auth, clock, service, pending, events, answer };
-}
-
-async function inTheWindow(
-  parts: ReturnType<typeof auths>,
-  beforeExpiryMs = 60_000,
-): Promise<void> {
-  const first = parts.auth.getAccessToken();
-  await parts.answer();
-  parts.clock.advance((await first).expiresAt - parts.clock.now() - beforeExpiryMs);
-}
 
 describe.each(variants)("a background renewal of Variant %s", (variant) => {
   test("is passed to waitUntil as a promise that is fulfilled after the renewal", async () => {
     const kept: Promise<unknown>[] = [];
-    const parts = auths(variant, (promise) => void kept.push(promise));
-    await inTheWindow(parts);
+    const parts = answeredAuth(variant, { waitUntil: (promise) => void kept.push(promise) });
+    await parts.untilExpiry(60_000);
     kept.length = 0;
     await parts.auth.getAccessToken();
     expect(kept).toHaveLength(1);
@@ -64,8 +34,8 @@ describe.each(variants)("a background renewal of Variant %s", (variant) => {
 
   test("fulfils the promise of waitUntil even if it fails, and fails no caller while the old token is valid", async () => {
     const kept: Promise<unknown>[] = [];
-    const parts = auths(variant, (promise) => void kept.push(promise));
-    await inTheWindow(parts);
+    const parts = answeredAuth(variant, { waitUntil: (promise) => void kept.push(promise) });
+    await parts.untilExpiry(60_000);
     kept.length = 0;
     const { value } = await parts.auth.getAccessToken();
     await parts.answer(refusal);
@@ -83,8 +53,8 @@ describe.each(variants)("a background renewal of Variant %s", (variant) => {
     // Vitest fails at the end if the rejection was not handled.
     { name: "is an async function that throws", waitUntil: async () => refuse() },
   ])("continues when waitUntil $name", async ({ waitUntil }) => {
-    const parts = auths(variant, waitUntil);
-    await inTheWindow(parts);
+    const parts = answeredAuth(variant, { waitUntil });
+    await parts.untilExpiry(60_000);
     await parts.auth.getAccessToken();
     await parts.answer();
     expect((await parts.auth.getAccessToken()).value).toBe("token-acme-2");
@@ -93,7 +63,7 @@ describe.each(variants)("a background renewal of Variant %s", (variant) => {
 
 describe.each(variants)("shareInFlight: false with Variant %s", (variant) => {
   test("lets no caller wait for a killed request of another", async () => {
-    const { auth, service, pending } = auths(variant, undefined, false);
+    const { auth, service, pending } = answeredAuth(variant, unshared);
     const killed = auth.getAccessToken();
     await settle();
     expect(pending.splice(0)).toHaveLength(1);
@@ -104,23 +74,10 @@ describe.each(variants)("shareInFlight: false with Variant %s", (variant) => {
     expect(await isSettled(killed)).toBe(false);
   });
 
-  test("does not wait for another caller's background renewal after the expiry", async () => {
-    const parts = auths(variant, undefined, false);
-    await inTheWindow(parts);
-    await parts.auth.getAccessToken();
-    await settle();
-    expect(parts.pending.splice(0)).toHaveLength(1);
-    parts.clock.killTimers();
-    parts.clock.advance(60_000);
-    const next = parts.auth.getAccessToken();
-    await parts.answer();
-    expect((await next).value).toBe("token-acme-2");
-  });
-
   test("starts another background renewal only after the first must have been killed", async () => {
-    const parts = auths(variant, undefined, false);
+    const parts = answeredAuth(variant, unshared);
     const { auth, clock, pending } = parts;
-    await inTheWindow(parts);
+    await parts.untilExpiry(60_000);
     await auth.getAccessToken();
     await settle();
     expect(pending.splice(0)).toHaveLength(1);
@@ -136,7 +93,7 @@ describe.each(variants)("shareInFlight: false with Variant %s", (variant) => {
   });
 
   test("counts the refusals of concurrent callers as one step of the backoff", async () => {
-    const { auth, clock, events, answer } = auths(variant, undefined, false);
+    const { auth, clock, events, answer } = answeredAuth(variant, unshared);
     const crowd = Array.from({ length: 50 }, () =>
       auth.getAccessToken().catch((error: unknown) => error),
     );
@@ -154,7 +111,7 @@ describe.each(variants)(
   "a shared renewal of Variant %s that the runtime has stopped",
   (variant) => {
     /** Asks for a token, and stops that work: no timer fires, and no answer comes. */
-    async function stopped({ auth, pending, clock }: ReturnType<typeof auths>): Promise<void> {
+    async function stopped({ auth, pending, clock }: AnsweredAuth): Promise<void> {
       auth.getAccessToken();
       await settle();
       clock.killTimers();
@@ -167,9 +124,9 @@ describe.each(variants)(
     ])(
       "$name keeps callers waiting for $lostAfterMs ms, and not for ever",
       async ({ lostAfterMs }) => {
-        const parts = auths(variant);
+        const parts = answeredAuth(variant);
         const { auth, clock, events, pending } = parts;
-        if (lostAfterMs === 30_000) await inTheWindow(parts, 5_000);
+        if (lostAfterMs === 30_000) await parts.untilExpiry(5_000);
         await stopped(parts);
         clock.advance(5_000);
         const crowd = Array.from({ length: 20 }, () => auth.getAccessToken());
@@ -185,7 +142,7 @@ describe.each(variants)(
     );
 
     test("does not keep a caller waiting that came after another one whose timers the runtime stopped too", async () => {
-      const parts = auths(variant);
+      const parts = answeredAuth(variant);
       await stopped(parts);
       parts.auth.getAccessToken();
       await settle();
@@ -232,31 +189,21 @@ test("with shareInFlight: false a detection that the runtime stopped delays no o
   expect((await connector.connect(target)).variant).toBe("A");
 }, 5_000);
 
-test("with shareInFlight: false another caller's key import is not awaited", async () => {
-  const credential = servicePlugin({ clientId: "plugin", privateKey: pkcs8(rsaKey()) });
-  const { auth } = scriptedAuth(credential, () => tokenAnswer(), { shareInFlight: false });
-  const importKey = vi
-    .spyOn(crypto.subtle, "importKey")
-    .mockImplementationOnce(() => new Promise(() => {}));
-  const killed = auth.getAccessToken();
-  const next = auth.getAccessToken();
-  expect((await next).value).toBe("token-1");
-  expect(await isSettled(killed)).toBe(false);
-  importKey.mockRestore();
-});
-
-test("a key import that the runtime stopped is replaced by a caller that waits for it", async () => {
+test.each([
+  { name: "is not awaited with shareInFlight: false", shareInFlight: false },
+  { name: "is replaced by a caller that waits for it", shareInFlight: true },
+])("a key import that the runtime stopped $name", async ({ shareInFlight }) => {
   const credential = servicePlugin({ clientId: "plugin", privateKey: pkcs8(rsaKey()) });
   const importKey = vi
     .spyOn(crypto.subtle, "importKey")
     .mockImplementationOnce(() => new Promise(() => {}));
   const clock = steppedClock();
-  const [killed, next] = ["acme", "globex"].map((tenantId) =>
-    scriptedAuth(credential, () => tokenAnswer(), { clock, tenantId }).auth.getAccessToken(),
-  );
+  const [killed, next] = ["acme", "globex"].map((tenantId) => {
+    const options = { clock, tenantId, shareInFlight };
+    return scriptedAuth(credential, () => tokenAnswer(), options).auth.getAccessToken();
+  }) as [Promise<AccessToken>, Promise<AccessToken>];
   await settle();
-  const token = await clock.through(next as Promise<AccessToken>);
-  expect(token.value).toBe("token-1");
-  expect(await isSettled(killed as Promise<AccessToken>)).toBe(false);
+  expect((await clock.through(next, shareInFlight ? undefined : 0)).value).toBe("token-1");
+  expect(await isSettled(killed)).toBe(false);
   importKey.mockRestore();
 });
