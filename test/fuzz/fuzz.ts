@@ -121,10 +121,10 @@ export async function fuzz(parser: Parser, inputs: number, options: FuzzOptions)
 }
 
 /** Returns `done` or the code of the error. Rejects with any other error. */
-async function outcomeOf({ parse }: Parser, text: string): Promise<string> {
+export async function outcomeOf({ parse }: Parser, text: string, way?: number): Promise<string> {
   const said = await refusedOrDone(async () => {
     try {
-      await parse(text);
+      await parse(text, way);
     } catch (error) {
       if (!isRefusal(error)) throw error;
     }

@@ -30,7 +30,7 @@ import { redisStore } from "../../src/stores/redis.js";
 import { parseResults, readCustomers } from "../../src/survey/index.js";
 import { validator } from "../../src/validate.js";
 import { steppedClock, waitless } from "../support/clock.js";
-import { account } from "../support/deployment.js";
+import { credentialOf } from "../support/deployment.js";
 import { numberedAuth } from "../support/numbered-auth.js";
 import { bytesOf, headerOf, jsonOrText } from "./inputs.js";
 
@@ -40,8 +40,13 @@ export interface Parser {
   readonly share: number;
   /** Valid inputs, and others that get far. */
   readonly examples: readonly string[];
-  /** Reads the text, and throws an error that is not ours if what it read must not be. */
-  readonly parse: (text: string) => unknown;
+  /** In how many ways the text is read, as of answers with one status or another. */
+  readonly ways?: number;
+  /**
+   * Reads the text, and throws an error that is not ours if what it read must not be. The length
+   * of an input chooses the way.
+   */
+  readonly parse: (text: string, way?: number) => unknown;
 }
 
 /** A value that no caller could use. It is not an error of ours, so it breaks the property. */
@@ -119,6 +124,7 @@ const tokenAnswers = [
   json({ statusCode: 401, message: ["No"], error: { code: "x" } }),
 ];
 const statuses = [200, 200, 201, 400, 401, 403, 404, 429, 500, 302];
+const callStatuses = [200, 409, 400, 403, 500];
 const state = { serverClock: new ServerClock() };
 const endpoints = (["A", "B"] as const).map((variant) => ({
   variant,
@@ -130,8 +136,9 @@ const tokenParsers: readonly Parser[] = endpoints.map((endpoint) => ({
   name: `token answer of ${endpoint.variant}`,
   share: 60,
   examples: tokenAnswers,
-  parse(text) {
-    const status = statuses[text.length % statuses.length] ?? 200;
+  ways: statuses.length,
+  parse(text, way = text.length) {
+    const status = statuses[way % statuses.length] ?? 200;
     const answer = { status, headers: new Headers(), text, sentAt: now(), receivedAt: now() };
     const secrets = ["not a real secret"];
     const { token } = readTokens(endpoint as never, { answer, secrets, assertion: undefined });
@@ -152,11 +159,11 @@ const problem = {
 };
 const wholeAnswers: readonly Parser[] = [
   {
-    ...{ name: "token answer, by a whole request", share: 6, examples: tokenAnswers },
-    parse: (text) =>
+    ...{ name: "token answer, by a whole request", share: 6, examples: tokenAnswers, ways: 4 },
+    parse: (text, way = text.length) =>
       createAuth({
-        ...{ ...target, clock, credential: account(), retryDeadlineMs: 1 },
-        fetch: async () => new Response(bytesOf(text)),
+        ...{ ...target, clock, credential: credentialOf(way % 2 ? "A" : "B"), retryDeadlineMs: 1 },
+        fetch: async () => new Response(bytesOf(text), { status: way % 4 < 2 ? 200 : 400 }),
       }).getAccessToken(),
   },
   {
@@ -167,8 +174,9 @@ const wholeAnswers: readonly Parser[] = [
       json({ error: "x", message: "y" }),
       json([{ id: "1", name: "Door" }]),
     ],
-    parse(text) {
-      const status = [200, 409, 400, 403, 500][text.length % 5] ?? 200;
+    ways: callStatuses.length,
+    parse(text, way = text.length) {
+      const status = callStatuses[way % callStatuses.length] ?? 200;
       const type = status === 200 ? "application/json" : "application/problem+json";
       const answer = async () =>
         new Response(bytesOf(text), { status, headers: { "content-type": type } });
@@ -285,13 +293,15 @@ const browserParsers: readonly Parser[] = [
       json({ ...session, csrf: "x", session: undefined }),
       json({ error: "session_unknown" }),
     ],
-    parse(text) {
+    ways: 2,
+    parse(text, way = 0) {
       const backend = {
         url: new URL("https://app.example/auth"),
         fetch: async () => new Response(""),
         timeoutMs: 1,
       };
-      return openSession(backend, new Response(bytesOf(text)), undefined, undefined);
+      const answer = new Response(bytesOf(text), { status: way === 0 ? 200 : 401 });
+      return openSession(backend, answer, undefined, undefined);
     },
   },
 ];

@@ -20,79 +20,47 @@ const json = { "content-type": "application/json", origin: OWN };
 const session = "x".repeat(43);
 
 interface HeaderOf {
-  readonly name: string;
-  readonly method: string;
-  readonly path: string;
   readonly before?: string;
   readonly also?: Readonly<Record<string, string>>;
-  readonly options?: typeof cookie;
-  readonly reaches: RegExp;
+  readonly isInCookie?: true;
 }
 
+const login = "__Host-bivariant-login-AAAAAAAA=";
+const also = { cookie: `__Host-bivariant-session=${session}` };
+const isInCookie = true;
 /** Every header that the backend reads, in a request to a route that reads it. */
-const headers: readonly HeaderOf[] = [
-  { name: "authorization", method: "GET", path: "me", reaches: /session_missing/ },
-  {
-    name: "authorization",
-    method: "GET",
-    path: "me",
-    before: "Bearer x",
-    reaches: /session_unknown/,
-  },
-  {
-    ...{ name: "cookie", method: "GET", path: "me", before: "__Host-bivariant-session=" },
-    ...{ options: cookie, reaches: /session_unknown/ },
-  },
-  {
-    ...{ name: "cookie", method: "GET", path: "callback?code=x&state=y" },
-    ...{ before: "__Host-bivariant-login-AAAAAAAA=", reaches: /state_mismatch/ },
-  },
-  {
-    ...{ name: "cookie", method: "GET", path: "login" },
-    ...{ before: "__Host-bivariant-login-AAAAAAAA=", reaches: /^302/ },
-  },
-  { name: "origin", method: "GET", path: "me", options: cookie, reaches: /origin_refused/ },
-  {
-    name: "origin",
-    method: "POST",
-    path: "session",
-    before: "https://",
-    reaches: /origin_refused/,
-  },
-  {
-    ...{ name: "referer", method: "GET", path: "login", before: "https://" },
-    ...{ also: { "sec-fetch-site": "same-site" }, reaches: /login_unconfirmed/ },
-  },
-  { name: "sec-fetch-site", method: "GET", path: "login", reaches: /login_unconfirmed/ },
-  { name: "accept", method: "GET", path: "login?tenant=nobody", reaches: /tenant_unknown/ },
-  { name: "content-type", method: "POST", path: "launch", reaches: /type_not_supported/ },
-  { name: "content-length", method: "POST", path: "launch", reaches: /Missing or invalid: code/ },
-  {
-    ...{ name: "x-bivariant-csrf", method: "POST", path: "logout", options: cookie },
-    ...{ also: { cookie: `__Host-bivariant-session=${session}` }, reaches: /csrf_refused/ },
-  },
-  { name: "access-control-request-headers", method: "OPTIONS", path: "me", reaches: /^204/ },
+const headers: [name: string, route: string, reaches: RegExp, more?: HeaderOf][] = [
+  ["authorization", "GET me", /session_missing/],
+  ["authorization", "GET me", /session_unknown/, { before: "Bearer x" }],
+  ["cookie", "GET me", /_unknown/, { before: "__Host-bivariant-session=", isInCookie }],
+  ["cookie", "GET callback?code=x&state=y", /state_mismatch/, { before: login }],
+  ["cookie", "GET login", /^302/, { before: login }],
+  ["origin", "GET me", /origin_refused/, { isInCookie }],
+  ["origin", "POST session", /origin_refused/, { before: "https://" }],
+  [
+    ...(["referer", "GET login", /login_unconfirmed/] as const),
+    { before: "https://", also: { "sec-fetch-site": "same-site" } },
+  ],
+  ["sec-fetch-site", "GET login", /login_unconfirmed/],
+  ["accept", "GET login?tenant=nobody", /tenant_unknown/],
+  ["content-type", "POST launch", /type_not_supported/],
+  ["content-length", "POST launch", /Missing or invalid: code/],
+  ["x-bivariant-csrf", "POST logout", /csrf_refused/, { also, isInCookie }],
+  ["access-control-request-headers", "OPTIONS me", /^204/],
 ];
 
 function* headerEntries(): Generator<Entry> {
-  for (const { name, method, path, before = "", also, options, reaches } of headers)
+  for (const [name, route, reaches, more = {}] of headers)
     for (const [shape, text] of Object.entries(lines)) {
-      const parts = rig(options);
+      const { before = "", also, isInCookie } = more;
+      const [method = "", path] = route.split(" ");
+      const parts = rig(isInCookie && cookie);
+      const body = method === "POST" ? "{}" : undefined;
       yield {
-        ...{
-          name: `${method} ${path}, header ${name}: ${before}, ${shape}`,
-          most: 60_000,
-          reaches,
-        },
+        ...{ name: `${route}, header ${name}: ${before}, ${shape}`, most: 60_000, reaches },
         prepare: (size) => {
           const given = { ...json, ...also, [name]: before + text(size) };
-          return send(
-            parts,
-            method,
-            `${OWN}/auth/${path}`,
-            given,
-            method === "POST" ? "{}" : undefined,
-          );
+          return send(parts, method, `${OWN}/auth/${path}`, given, body);
         },
       };
     }

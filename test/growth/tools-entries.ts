@@ -1,10 +1,9 @@
-// What the files may hold that the tools read: documents, overlays, settings, seeds, customers and
-// earlier results. And what a deployment may send to a survey, up to its outputs.
+// What the files may hold that the tools read, beside the texts of parser-entries.ts: many members,
+// actions, registrations and rows. And what a deployment may send to a survey, up to its outputs.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll } from "vitest";
-import { readSettingsFile } from "../../src/cli/settings-file.js";
 import { parseSeedFile } from "../../src/emulator/seed/seed-file.js";
 import { Findings } from "../../src/generate/document/findings.js";
 import { readDocuments } from "../../src/generate/document/overlay.js";
@@ -20,7 +19,7 @@ import {
 } from "../../src/survey/index.js";
 import type { Entry } from "./growth.js";
 import { refusedOrDone } from "./refused.js";
-import { documents, keys, lines, texts } from "./shapes.js";
+import { documents, keys, texts } from "./shapes.js";
 
 const folder = mkdtempSync(join(tmpdir(), "bivariant-growth-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -85,46 +84,6 @@ const grownOverlays: Readonly<Record<string, (size: number) => object>> = {
     overlay([{ target: "$.info", update: { "x-grown": named(size, (a) => a) } }]),
 };
 
-/** Reading two documents takes 20 ms or more, so not all shapes are tried. */
-const { spaces, dots, quotes, "open brackets": open } = lines;
-const few = { spaces, dots, quotes, open } as Readonly<Record<string, (size: number) => string>>;
-
-function* textEntries(): Generator<Entry> {
-  for (const [shape, text] of Object.entries({ ...few, ...documents })) {
-    const of = (
-      name: string,
-      most: number,
-      reaches: RegExp,
-      use: (content: string) => () => unknown,
-    ): Entry => ({
-      ...{ name: `${name}: ${shape}`, most, reaches },
-      prepare: (size) => refusedOrDone(use(text(size))),
-    });
-    yield of("settings file", 60_000, /^option_invalid/, (content) => {
-      const path = written(content);
-      return () => readSettingsFile(path, new AbortController().signal);
-    });
-    yield of(
-      "seed file",
-      60_000,
-      /^seed_invalid/,
-      (content) => () => parseSeedFile(content, "seed.yaml"),
-    );
-    yield of("document", 60_000, /^document_/, (content) => {
-      const path = written(content);
-      return () => read({ A, B: path }, []);
-    });
-    yield of("description in a document", 200_000, /^done/, (description) => {
-      const path = written(document({ info: { ...info, description } }));
-      return () => read({ A, B: path }, []);
-    });
-    yield of("target of an overlay", 20_000, /^overlay_invalid/, (target) => {
-      const path = written(overlay([{ target, update: {} }]));
-      return () => read({ A, B }, [path]);
-    });
-  }
-}
-
 function* memberEntries(): Generator<Entry> {
   for (const [name, make] of Object.entries(grownDocuments))
     yield {
@@ -170,57 +129,34 @@ function* memberEntries(): Generator<Entry> {
 }
 
 const result = '{"baseUrl":"https://a.example","tenantId":null,"variant":null,"works":false}';
-/** What comes before the text of a stranger in a file of customers or of results. */
-const beginnings = {
-  CSV: "baseUrl,note\nhttps://a.example,",
-  "JSON lines": '{"baseUrl":"https://a.example"}\n',
-  YAML: "- baseUrl: https://a.example\n- ",
-  "earlier CSV": "baseUrl,tenantId,variant,works\nhttps://a.example,,,",
-  "earlier lines": `${result}\n`,
+const header = "baseUrl,tenantId,variant,works";
+/** Rows of a file of customers, or of earlier results. */
+const rows: Readonly<Record<string, (names: readonly string[]) => readonly string[]>> = {
+  CSV: (names) => ["baseUrl,note", ...names.map((name) => `https://${name}.example,x`)],
+  "JSON lines": (names) => names.map((name) => `{"baseUrl":"https://${name}.example"}`),
+  YAML: (names) => names.map((name) => `- { baseUrl: "https://${name}.example", note: x }`),
+  "earlier CSV": (names) => [header, ...names.map((name) => `https://${name}.example,,,true`)],
+  "earlier lines": (names) => names.map((name) => result.replace("a.example", name)),
 };
-const surveyed = (text: string) =>
-  text.startsWith("baseUrl,t") || text.startsWith(result)
-    ? parseResults(text)
-    : readCustomers(text);
 
 function* surveyEntries(): Generator<Entry> {
-  for (const [file, beginning] of Object.entries(beginnings)) {
-    for (const [shape, text] of Object.entries({ ...texts, ...documents }))
-      yield {
-        ...{ name: `${file} of a survey: ${shape}`, most: 60_000 },
-        reaches: /^(?:done|customers_invalid|earlier_invalid)/,
-        prepare: (size) => {
-          const content = beginning + text(size);
-          return refusedOrDone(() => surveyed(content));
-        },
-      };
-    const rows: Readonly<Record<string, (name: string) => string>> = {
-      CSV: (name) => `https://${name}.example,x`,
-      "JSON lines": (name) => `{"baseUrl":"https://${name}.example","note":"x"}`,
-      YAML: (name) => `- { baseUrl: "https://${name}.example", note: x }`,
-      "earlier CSV": (name) => `https://${name}.example,,,true`,
-      "earlier lines": (name) => result.replace("a.example", name),
-    };
+  for (const [file, make] of Object.entries(rows))
     yield {
       ...{ name: `${file} of a survey: rows`, most: 400_000, reaches: /^done/ },
       prepare: (size) => {
-        const content = [
-          beginning.replace(/\n- $|\n[^\n]*$/, ""),
-          ...keys(size / 50).map((name) => rows[file]?.(name)),
-        ];
-        const text = content.join("\n");
-        return refusedOrDone(() => surveyed(text));
+        const text = make(keys(size / 50)).join("\n");
+        const read = file.startsWith("earlier") ? parseResults : readCustomers;
+        return refusedOrDone(() => read(text));
       },
     };
-  }
 }
 
 /** A deployment answers everything with the text, which also is in another column. */
 function* surveyedEntries(): Generator<Entry> {
   const about = { startedAt: 0, seconds: 0 };
   const client = { bClientId: "account", bClientSecretVariable: "SECRET", variant: "B" } as const;
-  for (const status of [200, 400])
-    for (const [shape, text] of Object.entries({ ...texts, ...documents }))
+  for (const [at, [shape, text]] of Object.entries({ ...texts, ...documents }).entries())
+    for (const status of [at % 2 === 0 ? 200 : 400])
       yield {
         ...{
           name: `a deployment that a survey asks, ${status}: ${shape}`,
@@ -243,7 +179,6 @@ function* surveyedEntries(): Generator<Entry> {
 }
 
 export const entries: readonly Entry[] = [
-  ...textEntries(),
   ...memberEntries(),
   ...surveyEntries(),
   ...surveyedEntries(),

@@ -63,14 +63,13 @@ describeRefusals({
   create: (clock) => fileStore(newPath(), { plaintext: true, clock }),
 });
 
-test.each([
-  { name: "null", options: null },
-  { name: "a number", options: 5 },
-  { name: "a text as clock", options: { plaintext: true, clock: "now" } },
-])("fileStore refuses $name as options", ({ options }) => {
-  const open = () => fileStore(path, options as never);
-  expect(open).toThrow(expect.objectContaining({ code: "option_invalid" }));
-});
+test.each([null, { plaintext: true, clock: "now" }])(
+  "fileStore refuses the options %j",
+  (options) => {
+    const open = () => fileStore(path, options as never);
+    expect(open).toThrow(expect.objectContaining({ code: "option_invalid" }));
+  },
+);
 
 describe("the folder", () => {
   test.skipIf(!posix)("and all in it belong to the user alone, whatever the umask", async () => {
@@ -91,13 +90,6 @@ describe("the folder", () => {
     expect(existsSync(join(folder, "new"))).toBe(false);
   });
 
-  test.skipIf(!posix)("may be an empty one that the user made", async () => {
-    mkdirSync(path, { mode: 0o700 });
-    const store = fileStore(path, { key });
-    expect(await store.get("key")).toBeUndefined();
-    expect(await store.set("key", "value")).toMatchObject({ value: "value" });
-  });
-
   test("is made anew after it was removed", async () => {
     const store = fileStore(path, { key });
     await store.set("key", "value");
@@ -111,8 +103,7 @@ describe("the folder", () => {
     const store = fileStore(path, { key });
     await store.set("key", "value");
     await store.delete("key");
-    for (const name of readdirSync(path))
-      if (name !== "store.json") rmSync(join(path, name), { recursive: true });
+    for (const name of ["entries", "locks"]) rmSync(join(path, name), { recursive: true });
     expect(await store.get("key")).toBeUndefined();
     expect(await store.lock("key", () => store.set("key", "new"))).toMatchObject({ value: "new" });
   });
@@ -121,15 +112,10 @@ describe("the folder", () => {
     await fileStore(path, { key }).set("key", "value");
     rmSync(join(path, "store.json"));
     const before = readdirSync(path, { recursive: true });
-    for (const options of [{ key }, { key: randomBytes(32) }, { plaintext: true }])
-      for (const use of ["get", "delete"] as const)
-        expect(await rejectionOf(fileStore(path, options)[use]("key"))).toMatchObject({
-          code: "store_corrupt",
-          message: expect.stringMatching(/store.json is missing. Restore that file/),
-        });
-    expect(await rejectionOf(fileStore(path, { key }).set("other", "x"))).toMatchObject({
-      code: "store_corrupt",
-    });
+    const message = expect.stringMatching(/store.json is missing. Restore that file/);
+    for (const options of [{ key }, { plaintext: true }])
+      for (const use of usesOf(fileStore(path, options)))
+        expect(await rejectionOf(use())).toMatchObject({ code: "store_corrupt", message });
     expect(readdirSync(path, { recursive: true })).toEqual(before);
   });
 
@@ -152,14 +138,6 @@ describe("the folder", () => {
     expect(readdirSync(path).sort()).toEqual(["entries", "locks", "store.json"]);
     expect(entryFiles(path)).toHaveLength(5);
     expectNothingLeft(path);
-  });
-
-  test("shows each write to another store at once, even if its size and times stay the same", async () => {
-    const [one, other] = [fileStore(path, { key }), fileStore(path, { key })];
-    for (let count = 0; count < 50; count++) {
-      await one.set("key", String(count % 10));
-      expect((await other.get("key"))?.value).toBe(String(count % 10));
-    }
   });
 
   test("loses expired entries while others are written", async () => {
@@ -215,17 +193,14 @@ const write = (file: string, contents: string | Uint8Array) => {
 describe("a damaged file of an entry", () => {
   const entry = (change: object) => (good: string) =>
     JSON.stringify({ ...JSON.parse(good), ...change });
-  const contents: { name: string; contents: (good: string) => string | Uint8Array }[] = [
+  type Contents = (good: string) => string | Uint8Array;
+  const contents: { name: string; contents: Contents }[] = [
     { name: "an empty file", contents: () => "" },
-    { name: "a text", contents: () => "my notes" },
     { name: "invalid UTF-8", contents: () => new Uint8Array([0x22, 0xff, 0xfe, 0x22]) },
     { name: "zeros, as after a power failure", contents: () => new Uint8Array(500) },
-    { name: "a file with a byte order mark", contents: (good) => `\ufeff${good}` },
     { name: "a file twice", contents: (good) => good + good },
-    { name: "a file without its last byte", contents: (good) => good.slice(0, -1) },
     { name: "a JSON array", contents: () => "[]" },
     { name: "null", contents: () => "null" },
-    { name: "another program's JSON", contents: () => '{"name":"x","version":"1.0.0"}' },
     { name: "the name of another entry", contents: entry({ name: "other" }) },
     { name: "no version", contents: entry({ version: undefined }) },
     { name: "no value", contents: entry({ value: undefined }) },
@@ -257,7 +232,7 @@ describe("a damaged file of an entry", () => {
         truncateSync(file, 2 ** 31);
       },
     },
-    ...(posix ? [0o000, 0o400, 0o777] : []).map((mode) => ({
+    ...(posix ? [0o000, 0o777] : []).map((mode) => ({
       name: `a file with mode ${mode.toString(8)}`,
       plant: (file: string) => writeFileSync(file, "torn", { mode }),
     })),
@@ -310,68 +285,59 @@ describe("a damaged file of an entry", () => {
     expect(outcomes.filter((outcome) => outcome === undefined)).toHaveLength(9);
     expect(setAside()).toHaveLength(1);
   });
-
-  test("stays and is reported every time where the folder for it cannot be made", async () => {
-    const store = fileStore(path, { key });
-    await store.set("key", "value");
-    write(entryFile(), "torn");
-    write(join(path, "corrupt"), "");
-    for (let times = 0; times < 2; times++)
-      expect(await rejectionOf(store.get("key"))).toMatchObject({
-        code: "store_corrupt",
-        message: expect.stringMatching(/could not be set aside \(EEXIST\)/),
-      });
-    expect(readFileSync(entryFile(), "utf8")).toBe("torn");
-  });
 });
-
-const storeMarker = (change: object) =>
-  JSON.stringify({ kind: "bivariant token store", format: 3, cipher: "none", ...change });
 
 describe("a folder that does not fit is refused every time and left as it is:", () => {
   const plaintext = { plaintext: true };
   const filled = (options: FileStoreOptions) => async () =>
     void (await fileStore(path, options).set("key", "value"));
-  const marked = (contents: string) => async () => {
+  const marked = (change: object) => async () => {
     await filled(plaintext)();
-    write(join(path, "store.json"), contents);
+    const marker = { kind: "bivariant token store", format: 3, cipher: "none", ...change };
+    write(join(path, "store.json"), JSON.stringify(marker));
   };
   const foreign = () => {
     mkdirSync(path, { mode: 0o700 });
     writeFileSync(join(path, "notes"), "");
   };
-  const newer = marked(storeMarker({ format: 4, entries: "of another shape" }));
-  const damaged: [string, string][] = [
-    ["an empty marker", ""],
-    ["another program's JSON as marker", '{"name":"x","version":"1.0.0"}'],
-    ["a marker of another kind", storeMarker({ kind: "something else" })],
-    ["a format as text", storeMarker({ format: "3" })],
-    ["an unknown older format", storeMarker({ format: 2 })],
-    ["an unknown cipher", storeMarker({ cipher: "rot13" })],
-  ];
-  type Row = [
-    what: string,
-    make: () => unknown,
-    options: FileStoreOptions,
-    says: RegExp,
-    code?: string,
-  ];
-  test.each<Row>([
-    ["another key", filled({ key }), { key: randomBytes(32) }, /with another key/],
-    ["a missing key", filled({ key }), plaintext, /encrypted.*with the key/],
-    ["a key for plaintext", filled(plaintext), { key }, /is not encrypted/],
-    ["the folder of a newer version", newer, plaintext, /newer version/],
-    ["another program's folder", foreign, plaintext, /folder with other files/],
-    ...damaged.map(
-      ([what, contents]): Row => [
-        what,
-        marked(contents),
-        plaintext,
-        /Move the folder away/,
-        "store_corrupt",
-      ],
-    ),
-  ])("%s", async (_what, make, options, says, code = "store_unavailable") => {
+  const torn = async () => {
+    await filled(plaintext)();
+    write(join(path, "store.json"), "");
+  };
+  const corrupt = { options: plaintext, says: /Move the folder away/, code: "store_corrupt" };
+  test.each<{
+    name: string;
+    make: () => unknown;
+    options: FileStoreOptions;
+    says: RegExp;
+    code?: string;
+  }>([
+    {
+      ...{ name: "another key", make: filled({ key }), options: { key: randomBytes(32) } },
+      says: /with another key/,
+    },
+    {
+      ...{ name: "a missing key", make: filled({ key }), options: plaintext },
+      says: /encrypted.*with the key/,
+    },
+    {
+      ...{ name: "a key for plaintext", make: filled(plaintext), options: { key } },
+      says: /is not encrypted/,
+    },
+    {
+      ...{ name: "the folder of a newer version", make: marked({ format: 4, entries: "other" }) },
+      ...{ options: plaintext, says: /newer version/ },
+    },
+    {
+      ...{ name: "another program's folder", make: foreign, options: plaintext },
+      says: /folder with other files/,
+    },
+    { name: "an empty marker", make: torn, ...corrupt },
+    { name: "a marker of another kind", make: marked({ kind: "something else" }), ...corrupt },
+    { name: "a format as text", make: marked({ format: "3" }), ...corrupt },
+    { name: "an unknown older format", make: marked({ format: 2 }), ...corrupt },
+    { name: "an unknown cipher", make: marked({ cipher: "rot13" }), ...corrupt },
+  ])("$name", async ({ make, options, says, code = "store_unavailable" }) => {
     await make();
     const before = readdirSync(path, { recursive: true });
     const message = expect.stringMatching(says);
@@ -390,7 +356,7 @@ describe("a folder that does not fit is refused every time and left as it is:", 
     expect(await rejectionOf(store.set("key", "x"))).toMatchObject(unavailable(/with another key/));
   });
 
-  test.skipIf(!posix).each([0o740, 0o704, 0o720, 0o702, 0o701, 0o755, 0o777])(
+  test.skipIf(!posix).each([0o740, 0o701])(
     "a folder with mode %o, with the command that corrects it",
     async (wrong) => {
       const quoted = join(folder, "it's a store");
@@ -424,65 +390,47 @@ async function outcomes(at = path): Promise<Record<"get" | "set" | "delete" | "l
 }
 
 describe("a wrong path fails with store_unavailable and the next step:", () => {
-  const paths: { name: string; at: () => string; says: RegExp; isMissing?: boolean }[] = [
+  const made = (make: () => void) => () => {
+    make();
+    return path;
+  };
+  test.each<{ name: string; at: () => string; says: RegExp; isMissing?: boolean }>([
     {
-      ...{ name: "below a missing folder", isMissing: true, says: /ENOENT.*mkdir -p/ },
-      at: () => join(folder, "no", "such", "store"),
+      ...{ name: "below a missing folder", at: () => join(folder, "no", "such", "store") },
+      ...{ says: /ENOENT.*mkdir -p/, isMissing: true },
     },
+    { name: "a file", at: made(() => writeFileSync(path, "my notes")), says: /is not a folder/ },
     {
       ...{ name: "below a file", says: /ENOTDIR.*Use a path elsewhere/ },
-      at() {
-        writeFileSync(join(folder, "file"), "");
-        return join(folder, "file", "store");
-      },
-    },
-    {
-      ...{
-        name: "a file",
-        says: /store is not a folder\. Use a path for a folder of the store\.$/,
-      },
-      at() {
-        writeFileSync(path, "my notes");
-        return path;
-      },
+      at: () => join(made(() => writeFileSync(path, ""))(), "store"),
     },
     { name: "a long name", at: () => join(folder, "x".repeat(300)), says: /ENAMETOOLONG.*shorter/ },
     {
       ...{ name: "a link to a missing file", says: /link to a missing file/ },
-      at() {
-        symlinkSync(join(folder, "nothing.json"), path);
-        return path;
-      },
+      at: made(() => symlinkSync(join(folder, "nothing.json"), path)),
     },
     {
       ...{ name: "a link to itself", says: /ELOOP.*circle/ },
-      at() {
-        symlinkSync(path, path);
-        return path;
-      },
+      at: made(() => symlinkSync(path, path)),
     },
-  ];
-  test.each(paths)("$name", async ({ at, says, isMissing }) => {
+    {
+      ...{ name: "a pipe, without waiting for its writer", says: /is not a folder/ },
+      at: made(() => execFileSync("mkfifo", ["-m", "600", path])),
+    },
+    {
+      ...{ name: "a pipe as its marker", says: /is not a file/ },
+      at: made(() => {
+        mkdirSync(path, { mode: 0o700 });
+        execFileSync("mkfifo", ["-m", "600", join(path, "store.json")]);
+      }),
+    },
+  ])("$name", async ({ at, says, isMissing }) => {
     const { get, delete: deleted, ...changes } = await outcomes(at());
     for (const [way, error] of Object.entries(changes))
       expect(error, way).toMatchObject(unavailable(says));
     for (const found of [get, deleted])
       if (isMissing) expect(found).toBeUndefined();
       else expect(found).toMatchObject(unavailable(says));
-  });
-
-  test.each([
-    {
-      name: "a pipe as the store, without waiting for its writer",
-      at: () => path,
-      says: /is not a folder/,
-    },
-    { name: "a pipe as its marker", at: () => join(path, "store.json"), says: /is not a file/ },
-  ])("$name", async ({ at, says }) => {
-    if (at() !== path) mkdirSync(path, { mode: 0o700 });
-    execFileSync("mkfifo", ["-m", "600", at()]);
-    for (const error of Object.values(await outcomes()))
-      expect(error).toMatchObject(unavailable(says));
   });
 });
 
@@ -598,7 +546,7 @@ describe("a fault of the file system:", () => {
     expect(sweeps).toBe(1);
   });
 
-  test.each(["EIO", "ENOSPC", "EDQUOT"])(
+  test.each(["EIO", "ENOSPC"])(
     "a write whose folder cannot be made durable (%s) is done once and not acknowledged",
     async (code) => {
       const store = fileStore(path, { key });
