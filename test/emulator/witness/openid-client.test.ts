@@ -1,0 +1,187 @@
+// openid-client, which we did not write, gets the tokens of both variants over HTTP, for machines
+// and for people, and is refused when it authenticates otherwise.
+import { type KeyObject, webcrypto } from "node:crypto";
+import * as openid from "openid-client";
+import { describe, expect, onTestFinished, test } from "vitest";
+import {
+  type Emulator,
+  type EmulatorOptions,
+  emulatorRules,
+  type RuleId,
+} from "../../../src/emulator/index.js";
+import { key, PASSWORDS, seed, TOKEN_PATH_A, TOKEN_PATH_B, World } from "../negative/world.js";
+
+interface Deployment {
+  readonly emulator: Emulator;
+  readonly url: string;
+}
+
+async function deploy(options: EmulatorOptions = {}): Promise<Deployment> {
+  // The library signs at real time.
+  const { emulator } = new World({ seed: { ...seed, clock: undefined }, ...options });
+  const { url, close } = await emulator.listen();
+  onTestFinished(close);
+  return { emulator, url };
+}
+
+function cryptoKey(privateKey: KeyObject): Promise<CryptoKey> {
+  const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
+  const pkcs8 = privateKey.export({ type: "pkcs8", format: "der" });
+  const imported = webcrypto.subtle.importKey("pkcs8", pkcs8, algorithm, false, ["sign"]);
+  return imported as Promise<CryptoKey>;
+}
+
+/**
+ * A `fetch` for Variant B, which takes JSON where OAuth libraries send a form, and whose answer
+ * shows no token_type, which RFC 6749 section 5.1 and the libraries demand.
+ */
+async function formToJson(url: string, init: { headers: object; body?: unknown }) {
+  const headers = { ...init.headers, "content-type": "application/json" };
+  const body = JSON.stringify(Object.fromEntries(init.body as URLSearchParams));
+  const response = await fetch(url, { method: "POST", headers, body });
+  const answer = (await response.json()) as object;
+  const completed = response.ok ? { token_type: "bearer", ...answer } : answer;
+  return Response.json(completed, { status: response.status });
+}
+
+function configured(
+  metadata: openid.ServerMetadata,
+  clientId: string,
+  authentication: openid.ClientAuth,
+): openid.Configuration {
+  const config = new openid.Configuration(metadata, clientId, undefined, authentication);
+  openid.allowInsecureRequests(config);
+  return config;
+}
+
+const signing = { key: await cryptoKey(key.privateKey), kid: "key-1" };
+/** With the token URL as `aud`, where the library puts the issuer. */
+const privateKeyJwt = openid.PrivateKeyJwt(signing, {
+  [openid.modifyAssertion](_, payload) {
+    payload.aud = `${payload.aud}${TOKEN_PATH_A}`;
+  },
+});
+const clientA = ({ url }: Deployment, clientId: string, authentication = privateKeyJwt) =>
+  configured({ issuer: url, token_endpoint: url + TOKEN_PATH_A }, clientId, authentication);
+
+function clientB({ url }: Deployment, clientId: string, authentication: openid.ClientAuth) {
+  const metadata = {
+    issuer: url,
+    authorization_endpoint: `${url}/v1/auth/authorize`,
+    token_endpoint: url + TOKEN_PATH_B,
+    authorization_response_iss_parameter_supported: true,
+  };
+  const config = configured(metadata, clientId, authentication);
+  config[openid.customFetch] = formToJson as openid.CustomFetch;
+  return config;
+}
+
+const call = ({ url }: Deployment, path: string, { access_token }: { access_token: string }) =>
+  fetch(url + path, { headers: { authorization: `Bearer ${access_token}` } });
+const invalidGrant = { status: 400, error: "invalid_grant" };
+
+describe("openid-client in Variant A", () => {
+  test("gets a token by private_key_jwt and lists devices with it", async () => {
+    const deployment = await deploy();
+    const token = await openid.clientCredentialsGrant(clientA(deployment, "reporter"));
+    const shown = { token_type: "bearer", expires_in: 3600, revo: { tenant: "acme" } };
+    expect(token).toMatchObject(shown);
+    expect(await (await call(deployment, "/api/v1/acme/devices", token)).json()).toHaveLength(3);
+  });
+
+  test.each<{ name: string; authentication: openid.ClientAuth; rule: RuleId }>([
+    {
+      name: "aud is what the library chooses",
+      authentication: openid.PrivateKeyJwt(signing),
+      rule: "assertion.audience",
+    },
+    {
+      name: "a secret in the body authenticates",
+      authentication: openid.ClientSecretPost("secret"),
+      rule: "token-request.one-authentication",
+    },
+    {
+      name: "nothing authenticates",
+      authentication: openid.None(),
+      rule: "token-request.assertion-type",
+    },
+  ])("is refused when $name", async ({ authentication, rule }) => {
+    const deployment = await deploy();
+    const token = openid.clientCredentialsGrant(clientA(deployment, "reporter", authentication));
+    await expect(token).rejects.toMatchObject(emulatorRules[rule].answer);
+    expect(deployment.emulator.customerLog.last()?.rule).toBe(rule);
+  });
+
+  test("exchanges the code of a launch by private_key_jwt, once", async () => {
+    const deployment = await deploy();
+    const config = clientA(deployment, "planner");
+    const code_verifier = openid.randomPKCECodeVerifier();
+    const codeChallenge = await openid.calculatePKCECodeChallenge(code_verifier);
+    const identity = { tenantId: "acme", clientId: "planner", userId: "ada" };
+    const { code } = deployment.emulator.launch(identity).authorize({ codeChallenge });
+    const exchange = () =>
+      openid.genericGrantRequest(config, "authorization_code", { code, code_verifier });
+    expect(await exchange()).toMatchObject({ revo: { tenant: "acme", user: { userId: "ada" } } });
+    await expect(exchange()).rejects.toMatchObject(invalidGrant);
+  });
+});
+
+describe("openid-client in Variant B", () => {
+  const account = (deployment: Deployment) =>
+    clientB(deployment, "worker", openid.ClientSecretPost(PASSWORDS.worker));
+
+  test("gets a token by its secret, which lists devices of Variant B only", async () => {
+    const deployment = await deploy();
+    const token = await openid.clientCredentialsGrant(account(deployment));
+    expect(await (await call(deployment, "/v1/devices", token)).json()).toHaveLength(3);
+    expect((await call(deployment, "/api/v1/acme/devices", token)).status).toBe(401);
+  });
+
+  test("is refused when it sends the standard's form", async () => {
+    const deployment = await deploy();
+    const config = account(deployment);
+    config[openid.customFetch] = fetch as openid.CustomFetch;
+    await expect(openid.clientCredentialsGrant(config)).rejects.toThrow();
+    expect(deployment.emulator.customerLog.last()?.rule).toBe("client-request.media-type");
+  });
+
+  /** The callback URL of a login, and the values that the library compares it with. */
+  async function logIn({ emulator }: Deployment, config: openid.Configuration) {
+    const pkceCodeVerifier = openid.randomPKCECodeVerifier();
+    const expectedState = openid.randomState();
+    const url = openid.buildAuthorizationUrl(config, {
+      redirect_uri: "http://127.0.0.1:51004/callback",
+      scope: "devices:read",
+      state: expectedState,
+      code_challenge: await openid.calculatePKCECodeChallenge(pkceCodeVerifier),
+      code_challenge_method: "S256",
+    });
+    const { callbackUrl } = emulator.login({ url: url.href, userId: "ada" });
+    return [new URL(callbackUrl), { pkceCodeVerifier, expectedState }] as const;
+  }
+
+  test.each([
+    { clientId: "portal", authentication: openid.None() },
+    { clientId: "vault", authentication: openid.ClientSecretPost(PASSWORDS.vault) },
+  ])("as a $clientId client logs in, lists devices, and refreshes with rotation", async (row) => {
+    const deployment = await deploy({ issuerInCallback: true });
+    const config = clientB(deployment, row.clientId, row.authentication);
+    const first = await openid.authorizationCodeGrant(config, ...(await logIn(deployment, config)));
+    expect((await call(deployment, "/v1/devices", first)).status).toBe(200);
+    const refreshed = ({ refresh_token = "" }: { refresh_token?: string }) =>
+      openid.refreshTokenGrant(config, refresh_token);
+    const second = await refreshed(first);
+    const third = await refreshed(second);
+    expect(new Set([first, second, third].map((tokens) => tokens.refresh_token)).size).toBe(3);
+    // The reuse of a rotated token ends the whole family.
+    await expect(refreshed(first)).rejects.toMatchObject(invalidGrant);
+    await expect(refreshed(third)).rejects.toMatchObject(invalidGrant);
+  });
+
+  test("rejects the callback without iss that the emulator sends by default", async () => {
+    const deployment = await deploy();
+    const config = clientB(deployment, "portal", openid.None());
+    const callback = await logIn(deployment, config);
+    await expect(openid.authorizationCodeGrant(config, ...callback)).rejects.toThrow();
+  });
+});
