@@ -15,31 +15,18 @@ import { openapi, sample } from "../../generate/sample-documents.js";
 
 type Place = keyof ReadCall["params"];
 
-const responses = { 200: { description: "What was read." } };
+const open = { security: [], responses: { 200: { description: "What was read." } } };
 
 /** An emulator that answers what it read, without a bearer. */
 async function reader(paths: Record<string, Record<string, object>>) {
-  const open = Object.entries(paths).map(([path, operations]) => [
-    path,
-    Object.fromEntries(
-      Object.entries(operations).map(([method, one]) => [
-        method,
-        { security: [], responses, ...one },
-      ]),
-    ),
-  ]);
-  const { documents } = await sample(openapi({}), openapi(Object.fromEntries(open)));
+  const { documents } = await sample(openapi({}), openapi(paths));
   const api = await readApi({ B: documents.B });
   const seen: ReadCall[] = [];
-  const respond = Object.fromEntries(
-    Object.keys(api.operations.B).map((id) => [
-      id,
-      (received: ReadCall) => {
-        seen.push(received);
-        return {};
-      },
-    ]),
-  );
+  const answer = (received: ReadCall) => {
+    seen.push(received);
+    return {};
+  };
+  const respond = Object.fromEntries(Object.keys(api.operations.B).map((id) => [id, answer]));
   const emulator = createEmulator({ variants: ["B"], api, respond });
   /** What was read, or the status of a refusal. */
   return async (path: string, init?: RequestInit) => {
@@ -71,19 +58,14 @@ async function readsBack(
   isWritten: (value: unknown) => boolean = () => true,
 ) {
   const path = parameter.in === "path" ? "/v1/of{color}" : "/v1/own";
-  const own = {
-    operationId: "own",
-    parameters: [{ name: "color", schema: schemas[kind], ...parameter }],
-  };
-  const send = await reader({ [path]: { get: own } });
+  const parameters = [{ name: "color", schema: schemas[kind], ...parameter }];
+  const send = await reader({ [path]: { get: { operationId: "own", ...open, parameters } } });
   const property = async (value: unknown) => {
     const read = await send(write(value as never));
     expect(read).toMatchObject({ params: { [parameter.in]: { color: value } } });
   };
-  await fc.assert(
-    fc.asyncProperty((values[kind] as fc.Arbitrary<unknown>).filter(isWritten), property),
-    { numRuns: 60 },
-  );
+  const written = (values[kind] as fc.Arbitrary<unknown>).filter(isWritten);
+  await fc.assert(fc.asyncProperty(written, property), { numRuns: 40 });
 }
 
 describe("parameters that url-template writes are read as they were", () => {
@@ -99,18 +81,13 @@ describe("parameters that url-template writes are read as they were", () => {
   test.each(rows)("$place $style, explode $explode: $kind", async (row) => {
     const { place, style, operator, kind, explode } = row;
     const template = parseTemplate(`{${operator}color${explode ? "*" : ""}}`);
-    const start = place === "path" ? "/v1/of" : "/v1/own";
-    // A label that is exploded has dots between its values, and RFC 6570 does not encode those in a
-    // value.
+    const required = place === "path";
+    const start = required ? "/v1/of" : "/v1/own";
+    // An exploded label has dots between its values, and RFC 6570 encodes none in a value.
     const isWritten = (value: unknown) =>
       style !== "label" || !explode || kind === "text" || !JSON.stringify(value).includes(".");
     const write = (color: never) => start + template.expand({ color });
-    await readsBack(
-      { in: place, style, explode, required: place === "path" },
-      kind,
-      write,
-      isWritten,
-    );
+    await readsBack({ in: place, style, explode, required }, kind, write, isWritten);
   });
 });
 
@@ -156,16 +133,14 @@ describe("what URLSearchParams writes is read as it was", () => {
   test("in a form", async () => {
     const schema = { type: "object", properties: { color: schemas.list, name: schemas.text } };
     const content = { "application/x-www-form-urlencoded": { schema } };
-    const send = await reader({
-      "/v1/own": { post: { operationId: "own", requestBody: { content } } },
-    });
-    const property = async (color: string[], one: string) => {
-      const body = new URLSearchParams([...pairs(color), ["name", one]]);
-      expect(await send("/v1/own", { method: "POST", body })).toMatchObject({
-        body: { color, name: one },
-      });
+    const post = { operationId: "own", ...open, requestBody: { content } };
+    const send = await reader({ "/v1/own": { post } });
+    const property = async (color: string[], name: string) => {
+      const body = new URLSearchParams([...pairs(color), ["name", name]]);
+      const read = await send("/v1/own", { method: "POST", body });
+      expect(read).toMatchObject({ body: { color, name } });
     };
-    await fc.assert(fc.asyncProperty(list, text, property), { numRuns: 60 });
+    await fc.assert(fc.asyncProperty(list, text, property), { numRuns: 40 });
   });
 });
 
@@ -182,7 +157,8 @@ describe("a multipart body", () => {
     },
   };
   const content = { "multipart/form-data": { schema } };
-  const paths = { "/v1/own": { post: { operationId: "own", requestBody: { content } } } };
+  const post = { operationId: "own", ...open, requestBody: { content } };
+  const paths = { "/v1/own": { post } };
 
   /** The parts that busboy finds, in their order. */
   const partsOf = async (body: Uint8Array, contentType: string) => {
@@ -208,13 +184,8 @@ describe("a multipart body", () => {
     // A browser and undici write the line end of a text as CR LF.
     const line = text.filter((one) => !/[\r\n]/.test(one));
     const file = line.filter((one) => !/["\\%/\0]/.test(one));
-    const property = async (
-      title: string,
-      tags: string[],
-      name: string,
-      photo: Uint8Array,
-      x: number,
-    ) => {
+    type Written = [title: string, tags: string[], name: string, photo: Uint8Array, x: number];
+    const property = async (...[title, tags, name, photo, x]: Written) => {
       const form = new UndiciFormData();
       form.append("title", title);
       form.append("count", "7");
@@ -232,15 +203,12 @@ describe("a multipart body", () => {
       const { photo: received, files, ...rest } = read.body as { photo: File; files: File[] };
       expect(rest).toEqual({ title, count: 7, tags, place: { x: x === 0 ? 0 : x } });
       const parts = await partsOf(body, contentType);
-      const [first] = parts.filter((part) => part.name === "photo");
+      const first = parts.find((part) => part.name === "photo");
       expect([received.name, received.type]).toEqual([first?.file, first?.type]);
-      expect(Buffer.from(await received.arrayBuffer()).equals(first?.bytes ?? Buffer.of(1))).toBe(
-        true,
-      );
+      expect(Buffer.from(await received.arrayBuffer())).toEqual(first?.bytes);
       expect(files.map((one) => one.name)).toEqual(["a.bin", "b.bin"]);
-      expect(
-        parts.filter((part) => part.name === "tags").map((part) => String(part.bytes)),
-      ).toEqual(tags);
+      const found = parts.filter((part) => part.name === "tags");
+      expect(found.map((part) => String(part.bytes))).toEqual(tags);
     };
     const number = fc.double({ noNaN: true, noDefaultInfinity: true });
     const some = fc.array(line, { minLength: 1, maxLength: 3 });
@@ -248,29 +216,19 @@ describe("a multipart body", () => {
   });
 
   test.each([
-    {
-      name: "curl",
-      type: "multipart/form-data; boundary=------------------------d74496d66958873e",
-    },
-    { name: "a quoted boundary", type: 'multipart/form-data; boundary="a b:c"; charset=utf-8' },
-    { name: "another case", type: "Multipart/Form-Data; BOUNDARY=x" },
-  ])("with the boundary of $name is read as busboy reads it", async ({ type }) => {
-    const [, quoted, plain] = /boundary=(?:"([^"]+)"|([^;]+))/i.exec(type) ?? [];
-    const edge = `--${quoted ?? plain}`;
-    const head = 'Content-Disposition: form-data; name="title"';
-    const body = Buffer.from(
-      `${edge}\r\n${head}\r\n\r\nroof\r\n${edge}\r\nContent-Disposition: form-data; ` +
-        `name="place"\r\nContent-Type: application/json; ` +
-        `charset=utf-8\r\n\r\n{"x":1}\r\n${edge}--\r\n`,
-    );
+    ["a quoted boundary", 'multipart/form-data; boundary="a b:c"; charset=utf-8', "--a b:c"],
+    ["a boundary in another case", "Multipart/Form-Data; BOUNDARY=x", "--x"],
+  ])("with %s is read as busboy reads it", async (_, type, edge) => {
+    const part = (head: string, body: string) =>
+      `${edge}\r\nContent-Disposition: form-data; ${head}\r\n\r\n${body}\r\n`;
+    const json = 'name="place"\r\nContent-Type: application/json; charset=utf-8';
+    const parts = part('name="title"', "roof") + part(json, '{"x":1}');
+    const body = Buffer.from(`${parts}${edge}--\r\n`);
     const send = await reader(paths);
     const read = await send("/v1/own", { method: "POST", body, headers: { "content-type": type } });
     expect(read).toMatchObject({ body: { title: "roof", place: { x: 1 } } });
-    const parts = await partsOf(body, type);
-    expect(parts.map((part) => [part.name, String(part.bytes)])).toEqual([
-      ["title", "roof"],
-      ["place", '{"x":1}'],
-    ]);
+    const found = (await partsOf(body, type)).map(({ name, bytes }) => [name, String(bytes)]);
+    expect(Object.fromEntries(found)).toEqual({ title: "roof", place: '{"x":1}' });
   });
 });
 
@@ -285,37 +243,9 @@ describe("Ajv", () => {
     { type: ["integer", "boolean"] },
     { anyOf: [{ type: "integer" }, { type: "string", pattern: "^[a-z]+$" }] },
   ];
-  const sent = fc.oneof(
-    fc.constantFrom(
-      "",
-      "a",
-      "on",
-      "true",
-      "false",
-      "null",
-      "1",
-      "-1",
-      "1.0",
-      "1.5",
-      "1e2",
-      "01",
-      "0x1",
-    ),
-    fc.constantFrom(
-      " 1",
-      "1_000",
-      "+1",
-      "Infinity",
-      "NaN",
-      "-",
-      ".5",
-      "5.",
-      "٣",
-      "True",
-      "9".repeat(20),
-    ),
-    fc.string({ maxLength: 4 }),
-  );
+  const usual = "a on true false null 1 -1 1.0 1.5 1e2 01 0x1".split(" ");
+  const odd = "1_000 +1 Infinity NaN - .5 5. ٣ True 99999999999999999999".split(" ");
+  const sent = fc.oneof(fc.constantFrom(...usual, "", " 1", ...odd), fc.string({ maxLength: 4 }));
   const ajv = new Ajv2020({ strict: false });
   const coercing = new Ajv2020({ strict: false, coerceTypes: true });
   const checks = members.map((color) => {
@@ -333,13 +263,12 @@ describe("Ajv", () => {
       const operationOf = (index: number) => {
         const parameters = [{ in: "query", name: "color", required: true, schema: members[index] }];
         const content = { "application/x-www-form-urlencoded": { schema: checks[index]?.schema } };
-        const operationId = `own${index}`;
-        if (place === "query") return { get: { operationId, parameters } };
-        return { post: { operationId, requestBody: { required: true, content } } };
+        const own = { operationId: `own${index}`, ...open };
+        if (place === "query") return { get: { ...own, parameters } };
+        return { post: { ...own, requestBody: { required: true, content } } };
       };
-      const send = await reader(
-        Object.fromEntries(members.map((_, at) => [`/v1/${at}`, operationOf(at)])),
-      );
+      const paths = members.map((_, at) => [`/v1/${at}`, operationOf(at)]);
+      const send = await reader(Object.fromEntries(paths));
       const property = async (at: number, color: string) => {
         const query = new URLSearchParams({ color });
         const read =
@@ -355,7 +284,7 @@ describe("Ajv", () => {
         expect({ status: read, isAllowed }).toEqual({ status: 400, isAllowed: false });
       };
       const index = fc.nat(members.length - 1);
-      await fc.assert(fc.asyncProperty(index, sent, property), { numRuns: 1000 });
+      await fc.assert(fc.asyncProperty(index, sent, property), { numRuns: 400 });
     },
   );
 });
