@@ -3,7 +3,6 @@
  * Variant B. What it finds is on these lists, which were written from oidc-provider's documentation
  * and source before the first run.
  */
-import { generateKeyPairSync } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   type ContractResult,
@@ -11,6 +10,7 @@ import {
   contractCases,
   runContract,
 } from "../../src/contract/index.js";
+import { rsaKey } from "../support/keys.js";
 import {
   jsonToForm,
   type LoginProvider,
@@ -45,14 +45,10 @@ async function judge(variant: "A" | "B", target: ContractTarget) {
 
 describe("oidc-provider at Variant A's token path", () => {
   let server: TokenServer;
-  const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const { privateKey, publicKey } = rsaKey();
+  const keyId = "key-2026";
   beforeAll(async () => {
-    const jwk = {
-      ...publicKey.export({ format: "jwk" }),
-      kid: "key-2026",
-      use: "sig",
-      alg: "RS256",
-    };
+    const jwk = { ...publicKey.export({ format: "jwk" }), kid: keyId, use: "sig", alg: "RS256" };
     server = await startTokenServer({
       tokenPath: `/api/v1/${tenantId}/external-plugin/oauth/token`,
       method: "private_key_jwt",
@@ -65,64 +61,45 @@ describe("oidc-provider at Variant A's token path", () => {
   });
   afterAll(() => server.close());
 
-  /**
-   * A failed client authentication is 401 (RFC 6749 section 5.2), and every failure of Variant A
-   * 400.
-   */
+  /** A failed client authentication (RFC 6749 section 5.2); every failure of Variant A is 400. */
   const unauthorized = "401 invalid_client.";
   const accepted = "200 with an access token.";
+  const ids = (answer: string, ...names: string[]) =>
+    Object.fromEntries(names.map((name) => [name, answer]));
   const differences = {
     // It issues tokens without our members.
     "token-response.a": "revo.tenant is not a string.",
-    // Parameters of authentication methods that are not configured are ignored.
-    "token-request.one-authentication.secret": accepted,
     // The grant is known to the server, so a client that may not use it sends an invalid_request.
     "token-request.grant-type.refresh-token": "400 invalid_request.",
-    // client_id is optional beside an assertion, whose sub names the client (RFC 7521 section 4.2).
-    "token-request.client-id": accepted,
-    "plugin.registered": unauthorized,
     // error_description says what is wrong.
     "token-request.opacity": expect.stringContaining("A refusal has another text or field"),
     "token-request.failure-status": expect.stringContaining("401"),
-    "assertion.present": unauthorized,
-    "assertion.signature": unauthorized,
-    "assertion.algorithm.none": unauthorized,
-    "assertion.algorithm.hs256": unauthorized,
-    "assertion.algorithm.rs384": unauthorized,
-    "assertion.algorithm.ps256": unauthorized,
-    "assertion.critical-header.unknown": unauthorized,
-    // Its JOSE library understands b64 (RFC 7797).
-    "assertion.critical-header.b64": accepted,
-    // Keys in the header are ignored.
-    "assertion.key-header": accepted,
-    "assertion.issuer": unauthorized,
     // sub names the client, so another one contradicts client_id.
     "assertion.subject": "400 invalid_request.",
+    // Parameters of authentication methods that are not configured are ignored.
+    ...ids(accepted, "token-request.one-authentication.secret"),
+    // client_id is optional beside an assertion, whose sub names the client (RFC 7521 section 4.2).
+    ...ids(accepted, "token-request.client-id"),
+    // Its JOSE library understands b64 (RFC 7797), and keys in the header are ignored.
+    ...ids(accepted, "assertion.critical-header.b64", "assertion.key-header"),
     // The issuer, the endpoint's URL, or a list with one of them will do.
-    "assertion.audience.base-url": accepted,
-    "assertion.audience.other-tenant": unauthorized,
-    "assertion.audience.array": accepted,
-    "assertion.audience.trailing-slash": unauthorized,
-    "assertion.audience.placeholder": unauthorized,
+    ...ids(accepted, "assertion.audience.base-url", "assertion.audience.array"),
     // iat is looked at only where exp is absent, and no lifetime is too long.
-    "assertion.issued-at.ahead": accepted,
-    "assertion.issued-at.missing": accepted,
-    "assertion.expiry.missing": unauthorized,
-    "assertion.lifetime": accepted,
-    "assertion.expiry.past": unauthorized,
-    "assertion.not-before": unauthorized,
-    "assertion.id.missing": unauthorized,
-    "assertion.id.number": unauthorized,
-    "assertion.replay.same-assertion": unauthorized,
-    "assertion.replay.same-id": unauthorized,
+    ...ids(accepted, "assertion.issued-at.ahead", "assertion.issued-at.missing"),
+    ...ids(accepted, "assertion.lifetime"),
+    ...ids(unauthorized, "plugin.registered", "assertion.present", "assertion.signature"),
+    ...ids(unauthorized, "assertion.algorithm.none", "assertion.algorithm.hs256"),
+    ...ids(unauthorized, "assertion.algorithm.rs384", "assertion.algorithm.ps256"),
+    ...ids(unauthorized, "assertion.critical-header.unknown", "assertion.issuer"),
+    ...ids(unauthorized, "assertion.audience.other-tenant", "assertion.audience.trailing-slash"),
+    ...ids(unauthorized, "assertion.audience.placeholder", "assertion.not-before"),
+    ...ids(unauthorized, "assertion.expiry.missing", "assertion.expiry.past"),
+    ...ids(unauthorized, "assertion.id.missing", "assertion.id.number"),
+    ...ids(unauthorized, "assertion.replay.same-assertion", "assertion.replay.same-id"),
   };
 
   test("the differences are those on the list, and no others", async () => {
-    const plugin = {
-      clientId,
-      privateKey: privateKey.export({ format: "jwk" }),
-      keyId: "key-2026",
-    };
+    const plugin = { clientId, privateKey: privateKey.export({ format: "jwk" }), keyId };
     const { breaks, learnt, holds } = await judge("A", { baseUrl: server.url, tenantId, plugin });
     expect(breaks).toEqual(differences);
     expect(learnt).toMatchObject({
@@ -159,13 +136,10 @@ describe("oidc-provider behind Variant B's JSON body", () => {
     const client = {
       redirect_uris: [redirectUri],
       token_endpoint_auth_method: "client_secret_post",
+      client_secret: clientSecret,
     };
     people = await startLoginProvider({
-      clients: ["portal", "kiosk"].map((id) => ({
-        ...client,
-        client_id: id,
-        client_secret: clientSecret,
-      })),
+      clients: ["portal", "kiosk"].map((id) => ({ ...client, client_id: id })),
       scope,
       accountId: "ada",
       consents: () => consents,
@@ -177,10 +151,8 @@ describe("oidc-provider behind Variant B's JSON body", () => {
 
   test("a machine gets what the description says, and nothing else is accepted", async () => {
     const baseUrl = await frontOf(`${machines.url}/oauth/token`);
-    const { breaks, learnt } = await judge("B", {
-      baseUrl,
-      serviceAccount: { clientId, clientSecret },
-    });
+    const serviceAccount = { clientId, clientSecret };
+    const { breaks, learnt } = await judge("B", { baseUrl, serviceAccount });
     expect(breaks).toEqual({});
     expect(learnt).toMatchObject({
       "variant-b-token-fields": "Also expires_in, token_type.",
@@ -190,21 +162,16 @@ describe("oidc-provider behind Variant B's JSON body", () => {
 
   test("a login differs where the list says, and nowhere else", async () => {
     const { authorizationEndpoint, tokenEndpoint } = people;
-    const baseUrl = await frontOf(tokenEndpoint);
-    const client = {
-      clientSecret,
-      redirectUri,
-      authorizationEndpoint,
-      authorizationParameters: { scope },
-    };
-    const apiClient = (id: string) => ({ clientId: id, ...client });
+    const login = { redirectUri, authorizationEndpoint, authorizationParameters: { scope } };
+    const apiClient = (id: string) => ({ clientId: id, clientSecret, ...login });
     const walk = (consent: boolean) => (url: string) => {
       consents = consent;
       return walkToCallback(url, redirectUri);
     };
-    const target = { baseUrl, apiClient: apiClient("portal"), otherApiClient: apiClient("kiosk") };
     const { breaks, learnt, holds } = await judge("B", {
-      ...target,
+      baseUrl: await frontOf(tokenEndpoint),
+      apiClient: apiClient("portal"),
+      otherApiClient: apiClient("kiosk"),
       login: walk(true),
       denyLogin: walk(false),
     });

@@ -8,6 +8,7 @@ import { rejectionOf } from "../support/wait.js";
 import {
   jsonToForm,
   type LoginProvider,
+  type Seen,
   type Served,
   serve,
   startLoginProvider,
@@ -21,27 +22,32 @@ const clientSecret = "spaces & signs: 1+1=2, 100%";
 const hourMs = 3_600_000;
 const refused = { name: "LoginRequiredError", code: "login_refused" };
 
-const publicClient = { name: "a public client", clientId: "portal" };
-const clients = [
-  publicClient,
-  { name: "a client with a secret", clientId: "portal-server", clientSecret },
-];
+interface Client {
+  readonly name: string;
+  readonly clientId: string;
+  readonly clientSecret?: string;
+}
+const publicClient: Client = { name: "a public client", clientId: "portal" };
+const confidential: Client = {
+  name: "a client with a secret",
+  clientId: "portal-server",
+  clientSecret,
+};
 
-const seen: { contentType: string | undefined; fields: unknown }[] = [];
+const seen: Seen[] = [];
 let consents: boolean;
 let provider: LoginProvider;
 let front: Served;
 
 beforeAll(async () => {
-  const method = "client_secret_post";
+  const bySecret = {
+    token_endpoint_auth_method: "client_secret_post",
+    client_secret: clientSecret,
+  };
   provider = await startLoginProvider({
     clients: [
       { client_id: "portal", token_endpoint_auth_method: "none" },
-      {
-        client_id: "portal-server",
-        token_endpoint_auth_method: method,
-        client_secret: clientSecret,
-      },
+      { client_id: "portal-server", ...bySecret },
     ].map((client) => ({ ...client, redirect_uris: [redirectUri] })),
     scope,
     accountId,
@@ -58,20 +64,14 @@ beforeEach(() => {
   consents = true;
 });
 
-function credentialOf({ clientId, clientSecret }: { clientId: string; clientSecret?: string }) {
+function credentialOf({ clientId, clientSecret }: Client) {
   const { authorizationEndpoint } = provider;
-  const authorizationParameters = { scope };
-  return apiClient({
-    clientId,
-    clientSecret,
-    redirectUri,
-    authorizationEndpoint,
-    authorizationParameters,
-  });
+  const login = { redirectUri, authorizationEndpoint, authorizationParameters: { scope } };
+  return apiClient({ clientId, clientSecret, ...login });
 }
 
 /** A person who is back from the authorization endpoint; the code is not sent yet. */
-async function backFromLogin(client: { clientId: string; clientSecret?: string } = publicClient) {
+async function backFromLogin(client = publicClient) {
   let aheadMs = 0;
   const now = () => Date.now() + aheadMs;
   const identity = { baseUrl: front.url, credential: credentialOf(client), person: "session-1" };
@@ -84,14 +84,10 @@ async function backFromLogin(client: { clientId: string; clientSecret?: string }
   return { options, login, callbackUrl, letTokenExpire };
 }
 
-async function loggedIn(client?: { clientId: string; clientSecret?: string }) {
+async function loggedIn(client?: Client) {
   const back = await backFromLogin(client);
-  const auth = await completeLogin({
-    ...back.options,
-    login: back.login,
-    callbackUrl: back.callbackUrl,
-  });
-  return { ...back, auth };
+  const { options, login, callbackUrl } = back;
+  return { ...back, auth: await completeLogin({ ...options, login, callbackUrl }) };
 }
 
 const refreshTokensSent = () =>
@@ -99,30 +95,23 @@ const refreshTokensSent = () =>
 
 /** Sends a stolen refresh token as a form, past the client. */
 function sendRefreshToken(refreshToken: string): Promise<Response> {
-  const body = {
-    grant_type: "refresh_token",
-    refresh_token: refreshToken,
-    client_id: publicClient.clientId,
-  };
+  const { clientId: client_id } = publicClient;
+  const body = { grant_type: "refresh_token", refresh_token: refreshToken, client_id };
   return fetch(provider.tokenEndpoint, { method: "POST", body: new URLSearchParams(body) });
 }
 
-describe.each(clients)("oidc-provider, for $name,", (client) => {
-  const { clientId } = client;
-  const secret = "clientSecret" in client ? { client_secret: clientSecret } : {};
+describe.each([publicClient, confidential])("oidc-provider, for $name,", (client) => {
+  const secret = client.clientSecret === undefined ? {} : { client_secret: clientSecret };
+  const sender = { client_id: client.clientId, ...secret };
 
   test("returns the person's token for the code and its verifier", async () => {
     const { auth, login, callbackUrl } = await loggedIn(client);
 
     expect(await provider.ownerOf((await auth.getAccessToken()).value)).toBe(accountId);
     const code = new URL(callbackUrl).searchParams.get("code");
-    const fields = {
-      code,
-      code_verifier: login.codeVerifier,
-      client_id: clientId,
-      redirect_uri: redirectUri,
-    };
-    expect(seen).toEqual([{ contentType: "application/json", fields: { ...fields, ...secret } }]);
+    const own = { code, code_verifier: login.codeVerifier, redirect_uri: redirectUri };
+    const fields = { ...own, ...sender };
+    expect(seen).toEqual([{ contentType: "application/json", fields }]);
   });
 
   test("renews the token again and again, each time with the newest refresh token", async () => {
@@ -138,16 +127,11 @@ describe.each(clients)("oidc-provider, for $name,", (client) => {
     tokens.push((await resumed?.getAccessToken())?.value ?? "");
 
     expect(new Set(tokens).size).toBe(6);
-    expect(await Promise.all(tokens.map((token) => provider.ownerOf(token)))).toEqual(
-      Array(6).fill(accountId),
-    );
+    const owners = await Promise.all(tokens.map((token) => provider.ownerOf(token)));
+    expect(owners).toEqual(Array(6).fill(accountId));
     expect(new Set(refreshTokensSent()).size).toBe(5);
-    expect(seen.at(-1)?.fields).toEqual({
-      grant_type: "refresh_token",
-      refresh_token: refreshTokensSent().at(-1),
-      client_id: clientId,
-      ...secret,
-    });
+    const own = { grant_type: "refresh_token", refresh_token: refreshTokensSent().at(-1) };
+    expect(seen.at(-1)?.fields).toEqual({ ...own, ...sender });
   });
 });
 
@@ -185,12 +169,11 @@ describe("oidc-provider behind Variant B's JSON body", () => {
   test("refuses a code with another login's verifier, and the client rejects with login_refused and stores nothing", async () => {
     const { options, login, callbackUrl } = await backFromLogin();
     const { codeVerifier } = (await beginLogin(options)).login;
+    const mixed = { ...login, codeVerifier };
 
-    const error = await rejectionOf(
-      completeLogin({ ...options, login: { ...login, codeVerifier }, callbackUrl }),
-    );
+    const completing = completeLogin({ ...options, login: mixed, callbackUrl });
 
-    expect(error).toMatchObject(refused);
+    expect(await rejectionOf(completing)).toMatchObject(refused);
     expect(provider.refusals.at(-1)).toMatch(/code_verifier does not match/);
     expect(await resumeAuth(options)).toBeUndefined();
   });

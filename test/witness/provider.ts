@@ -167,9 +167,15 @@ async function interact(
   });
 }
 
+/** A request as the front received it. */
+export interface Seen {
+  readonly contentType: string | undefined;
+  readonly fields: unknown;
+}
+
 export interface JsonToFormOptions {
   readonly target: string;
-  readonly seen: { contentType: string | undefined; fields: unknown }[];
+  readonly seen: Seen[];
   /** The fields of a success that the client gets; if absent, all of them. */
   readonly only?: () => readonly string[] | undefined;
 }
@@ -196,13 +202,10 @@ export function jsonToForm({ target, seen, only }: JsonToFormOptions): RequestLi
     };
     const answer = await fetch(target, { method: "POST", headers, body: form?.toString() ?? body });
     const answered = (await answer.json()) as Record<string, unknown>;
-    const kept = answer.ok ? only?.() : undefined;
-    const shown = Object.entries(answered).filter(
-      ([name]) => kept === undefined || kept.includes(name),
-    );
-    response
-      .writeHead(answer.status, { "content-type": "application/json" })
-      .end(JSON.stringify(Object.fromEntries(shown)));
+    const kept = (answer.ok ? only?.() : undefined) ?? Object.keys(answered);
+    const shown = Object.entries(answered).filter(([name]) => kept.includes(name));
+    response.writeHead(answer.status, { "content-type": "application/json" });
+    response.end(JSON.stringify(Object.fromEntries(shown)));
   };
 }
 
@@ -216,9 +219,6 @@ function fieldsOf(body: string): Record<string, string> | undefined {
   }
 }
 
-/** A login takes seven steps, so this limit is well above. */
-const mostSteps = 20;
-
 /**
  * Walks through a login as a browser does, with its cookies, and returns the callback URL without
  * fetching it.
@@ -226,7 +226,8 @@ const mostSteps = 20;
 export async function walkToCallback(url: string, redirectUri: string): Promise<string> {
   const jar = new Map<string, string>();
   let at = url;
-  for (let step = 0; step < mostSteps; step++) {
+  // A login takes seven steps.
+  for (let step = 0; step < 20; step++) {
     const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join("; ");
     const response = await fetch(at, { redirect: "manual", headers: { cookie } });
     for (const line of response.headers.getSetCookie()) {
@@ -241,5 +242,5 @@ export async function walkToCallback(url: string, redirectUri: string): Promise<
     at = new URL(location, at).href;
     if (at.startsWith(`${redirectUri}?`)) return at;
   }
-  throw new Error(`no callback after ${mostSteps} steps`);
+  throw new Error("no callback after 20 steps");
 }
