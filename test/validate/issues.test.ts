@@ -18,10 +18,9 @@ const definitions = {
   Numbered: object({ number: whole }, { required: ["number"] }),
 };
 const pets = [ref("Cat"), ref("Dog")];
-const byKind = (mapping?: object) => ({
-  oneOf: pets,
-  discriminator: { propertyName: "kind", mapping },
-});
+const byKind = (mapping?: object) => {
+  return { oneOf: pets, discriminator: { propertyName: "kind", mapping } };
+};
 const mapped = byKind({ cat: "#/$defs/Cat", dog: "#/$defs/Dog" });
 
 function issuesOf(schema: unknown, value: unknown): string[] {
@@ -46,11 +45,7 @@ describe("an issue", () => {
     row(ref("Named"), {}, "$.name: expected string (missing)"),
     row({ required: ["a"] }, {}, "$.a: expected a value (missing)"),
     row({ additionalProperties: text }, { secret: 1 }, "$[*]: expected string"),
-    row(
-      object({}, { additionalProperties: false }),
-      { secret: 1 },
-      "$: expected no other properties",
-    ),
+    row({ additionalProperties: false }, { secret: 1 }, "$: expected no other properties"),
     row({ unevaluatedProperties: false }, { secret: 1 }, "$[*]: expected no value"),
     row({ propertyNames: { maxLength: 2 } }, { secret: 1 }, "$: expected other property names"),
     row({ not: text }, "a", "$: expected a value that the document does not rule out"),
@@ -71,72 +66,69 @@ describe("an issue", () => {
 });
 
 describe("what no branch of a union allows", () => {
-  test.each([
+  const [catOrNull, named] = [
+    [ref("Cat"), { type: "null" }],
+    [ref("Named"), ref("Numbered")],
+  ];
+  const several = "$: expected only one of the documented shapes, but it has several: ";
+  const owner = object({ pet: mapped, type: { const: "owner" } });
+  const shops = [owner, object({ type: { const: "shop" } })];
+  test.each<{ name: string; schema: unknown; value: unknown; says: string }>([
     {
       name: "is wrong in the branch that the discriminator maps to",
       ...{ schema: mapped, value: { kind: "cat", claws: "many" } },
-      says: ["$.claws: expected integer (as Cat)"],
+      says: "$.claws: expected integer (as Cat)",
     },
     {
       name: "is wrong in the branch whose name is the discriminator's value",
       ...{ schema: byKind(), value: { kind: "Dog" } },
-      says: ["$.barks: expected boolean (missing) (as Dog)"],
+      says: "$.barks: expected boolean (missing) (as Dog)",
     },
     {
       name: "has another value in the discriminator",
       ...{ schema: mapped, value: { kind: "secret" } },
-      says: ['$.kind: expected "cat" or "dog"'],
+      says: '$.kind: expected "cat" or "dog"',
     },
     {
       name: "is wrong in the one branch of its type",
-      ...{ schema: { anyOf: [ref("Cat"), { type: "null" }] }, value: { kind: "cat" } },
-      says: ["$.claws: expected integer (missing)"],
+      ...{ schema: { anyOf: catOrNull }, value: { kind: "cat" } },
+      says: "$.claws: expected integer (missing)",
     },
     {
       name: "is of none of the types",
-      ...{ schema: { anyOf: [ref("Cat"), { type: "null" }, text] }, value: 7 },
-      says: ["$: expected object, null or string"],
+      ...{ schema: { anyOf: [...catOrNull, text] }, value: 7 },
+      says: "$: expected object, null or string",
     },
     {
       name: "is wrong in the one branch with its constant",
-      ...{
-        schema: { oneOf: [ref("Circle"), ref("Square")] },
-        value: { shape: "circle", radius: -1 },
-      },
-      says: ["$.radius: expected at least 0 (as Circle)"],
+      schema: { oneOf: [ref("Circle"), ref("Square")] },
+      value: { shape: "circle", radius: -1 },
+      says: "$.radius: expected at least 0 (as Circle)",
     },
     {
       name: "is wrong in the one branch whose required members it has",
-      ...{ schema: { oneOf: [ref("Named"), ref("Numbered")] }, value: { number: "secret" } },
-      says: ["$.number: expected integer (as Numbered)"],
+      ...{ schema: { oneOf: named }, value: { number: "secret" } },
+      says: "$.number: expected integer (as Numbered)",
     },
     {
       name: "may be meant for several branches",
-      ...{ schema: { anyOf: [ref("Named"), ref("Numbered")] }, value: {} },
-      says: ["$: expected one of the documented shapes: Named, Numbered"],
+      ...{ schema: { anyOf: named }, value: {} },
+      says: "$: expected one of the documented shapes: Named, Numbered",
     },
     {
       name: "is of several branches, where only one may be",
-      ...{
-        schema: { oneOf: [ref("Named"), ref("Numbered"), text] },
-        value: { name: "a", number: 1 },
-      },
-      says: ["$: expected only one of the documented shapes, but it has several: Named, Numbered"],
+      ...{ schema: { oneOf: [...named, text] }, value: { name: "a", number: 1 } },
+      says: `${several}Named, Numbered`,
     },
     {
       name: "is wrong in a branch of a branch",
-      schema: {
-        oneOf: [
-          object({ pet: mapped, type: { const: "owner" } }),
-          object({ type: { const: "shop" } }),
-        ],
-      },
+      schema: { oneOf: shops },
       value: { type: "owner", pet: { kind: "cat", claws: null } },
-      says: ["$.pet.claws: expected integer (as Cat) (as shape 1)"],
+      says: "$.pet.claws: expected integer (as Cat) (as shape 1)",
     },
   ])("$name", ({ schema, value, says }) => {
     const issues = issuesOf(schema, value);
-    expect(issues).toEqual(says);
+    expect(issues).toEqual([says]);
     expect(issues.join()).not.toContain("secret");
   });
 });
@@ -148,20 +140,11 @@ describe("the cost does not explode", () => {
   const next = object({ next: ref("It") });
 
   test.each([
-    {
-      name: "alternatives that contain themselves",
-      schema: { anyOf: [next, { ...next, minProperties: 0 }, whole] },
-    },
-    {
-      name: "schemas that apply together and contain themselves",
-      schema: { allOf: [next, { ...next, maxProperties: 1 }] },
-    },
-    {
-      name: "alternatives with what they have not evaluated",
-      schema: { anyOf: [next, next, whole], unevaluatedProperties: false },
-    },
-    { name: "a condition that contains itself", schema: conditional(next, next, next) },
-  ])("with $name", ({ schema }) => {
+    { anyOf: [next, { ...next, minProperties: 0 }, whole] },
+    { allOf: [next, { ...next, maxProperties: 1 }] },
+    { anyOf: [next, next, whole], unevaluatedProperties: false },
+    conditional(next, next, next),
+  ])("with a schema that contains itself several times: %o", (schema) => {
     // Each level would double the work: no test would see the end of 2^300 steps.
     const check = jsonChecker({ It: { ...schema, type: ["object", "integer"] } })("It");
     expect(check(chain({}))).toEqual([]);

@@ -54,9 +54,8 @@ function answering(body: unknown, mode: ValidationMode, { status = 200, own = tr
 test.each(["report", "strict"] as const)(
   "%s passes documented data and keeps unknown keys",
   async (mode) => {
-    const right = [
-      { id: "d1", name: "Pump", labels: { floor: "2" }, colour: { undocumented: ["yes"] } },
-    ];
+    const colour = { undocumented: ["yes"] };
+    const right = [{ id: "d1", name: "Pump", labels: { floor: "2" }, colour }];
     const { list, events } = answering(right, mode);
     expect(await list()).toMatchObject({ ok: true, data: right });
     expect(events).toEqual([]);
@@ -74,14 +73,8 @@ describe("data in another shape", () => {
   test("is reported as an event and returned unchanged in the mode report", async () => {
     const { list, events } = answering(wrong, "report");
     expect(await list()).toMatchObject({ ok: true, data: wrong });
-    const event = {
-      type: "response_invalid",
-      operationId: "listDevices",
-      status: 200,
-      variant: "A",
-      issues,
-    };
-    expect(events).toEqual([expect.objectContaining(event)]);
+    const of = { operationId: "listDevices", status: 200, variant: "A" };
+    expect(events).toMatchObject([{ type: "response_invalid", ...of, issues }]);
   });
 
   test("makes a call reject with response_shape in the mode strict", async () => {
@@ -92,18 +85,15 @@ describe("data in another shape", () => {
 
   test("is found in the answer to a call by path, and in an empty answer", async () => {
     const path = answering({ id: "d1" }, "strict").get();
-    expect(await rejectionOf(path)).toMatchObject({
-      issues: ["$.name: expected string (missing)"],
-    });
+    const issues = ["$.name: expected string (missing)"];
+    expect(await rejectionOf(path)).toMatchObject({ issues });
     const empty = answering(undefined, "strict").list();
     expect(await rejectionOf(empty)).toMatchObject({ issues: ["$: expected array"] });
   });
 
   test("in every row of a list is reported as twenty issues and a count", async () => {
     const rows = Array.from({ length: 500 }, () => ({ id: "d" }));
-    const { issues: found } = (await rejectionOf(answering(rows, "strict").list())) as {
-      issues: string[];
-    };
+    const { issues: found } = Object(await rejectionOf(answering(rows, "strict").list()));
     expect(found).toHaveLength(21);
     expect(found.at(-1)).toBe("and 480 more");
   });
@@ -113,23 +103,15 @@ describe("values of the data", () => {
   const labels = { [SECRET]: 1 };
 
   test.each([
-    {
-      name: "a value",
-      body: [{ id: "d", name: { token: SECRET } }],
-      issue: "$[0].name: expected string",
-    },
-    { name: "a whole body that is a text", body: SECRET, issue: "$: expected array" },
-    {
-      name: "a key of a map",
-      body: [{ id: "d", name: "n", labels }],
-      issue: "$[0].labels[*]: expected string",
-    },
-  ])("do not reach an event or an error: $name", async ({ body, issue }) => {
+    { name: "a value", body: [{ id: "d", name: { SECRET } }], at: "[0].name: expected string" },
+    { name: "a whole body that is a text", body: SECRET, at: ": expected array" },
+    { name: "a key", body: [{ id: "d", name: "n", labels }], at: "[0].labels[*]: expected string" },
+  ])("do not reach an event or an error: $name", async ({ body, at }) => {
     const reporting = answering(body, "report");
     await reporting.list();
     expect(reporting.events).toHaveLength(1);
     const error = await rejectionOf(answering(body, "strict").list());
-    expect(error).toMatchObject({ code: "response_shape", issues: [issue] });
+    expect(error).toMatchObject({ code: "response_shape", issues: [`$${at}`] });
     expect(shown([reporting.events, error])).not.toContain(SECRET);
   });
 
@@ -149,7 +131,7 @@ describe("validation passes", () => {
   test.each([
     { name: "an operation without a schema", operationId: "startPlanet", status: 200 },
     {
-      name: "an operation named like a member of every object",
+      name: "an operation named like a member of objects",
       operationId: "constructor",
       status: 200,
     },

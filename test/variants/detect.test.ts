@@ -4,7 +4,7 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { systemClock } from "../../src/clock.js";
-import { type DetectVariantOptions, detectVariant, type Evidence } from "../../src/index.js";
+import { detectVariant, type Evidence } from "../../src/index.js";
 import { detect, detectionUserAgent } from "../../src/variants/detect.js";
 import { version } from "../../src/version.js";
 import { overWhereSilent, START, steppedClock } from "../support/clock.js";
@@ -27,6 +27,7 @@ const pathOfB = "/v1/auth/token";
 const siblingOfB = "/v1/auth/bivariant-detect";
 
 const fixedText = "The token request was rejected.";
+const refusalOfA = { error: "invalid_client", error_description: fixedText };
 const ofA = (error = "unsupported_grant_type", error_description = fixedText) =>
   json(400, { error, error_description });
 const ofB = (status = 400) => json(status, { error: "invalid_request" });
@@ -53,11 +54,9 @@ interface Row {
   readonly evidence: readonly string[];
 }
 
-const row = (name: string, server: Script, ...evidence: string[]): Row => ({
-  name,
-  server,
-  evidence,
-});
+const row = (name: string, server: Script, ...evidence: string[]): Row => {
+  return { name, server, evidence };
+};
 const none = { status: 404 };
 const saysOf = ({ status }: ScriptedAnswer): Says => (status === 404 ? "no" : "unknown");
 
@@ -84,28 +83,14 @@ const rows: Row[] = [
     const says = saysOf(rest);
     // A rate limit or a failing server hides Variant B. With a JSON 401 the sibling must be asked
     // too.
-    const verdictOfB = status === 429 || status >= 500 ? "unknown" : "yes";
+    const hidden = status === 429 || status >= 500 ? "unknown" : "yes";
     const sibling = name === "401" ? ["B sibling 401 unknown"] : [];
+    const [ofRest, siblingOfB] = [`A ${status} ${says}`, `B sibling ${status} ${hidden}`];
+    const [onlyA, onlyB] = [answering(rest, { a: ofA() }), answering(rest, { b: ofB() })];
     return [
-      row(
-        `${name} to everything`,
-        () => rest,
-        `A ${status} ${says}`,
-        `B ${status} ${says}`,
-        ...sibling,
-      ),
-      row(
-        `A, and ${name} to all else`,
-        answering(rest, { a: ofA() }),
-        "A 400 yes",
-        `B ${status} ${says}`,
-        ...sibling,
-      ),
-      row(
-        `B, and ${name} to all else`,
-        answering(rest, { b: ofB() }),
-        ...[`A ${status} ${says}`, `B 400 ${verdictOfB}`, `B sibling ${status} ${verdictOfB}`],
-      ),
+      row(`${name} to everything`, () => rest, ofRest, `B ${status} ${says}`, ...sibling),
+      row(`A, and ${name} to all else`, onlyA, "A 400 yes", `B ${status} ${says}`, ...sibling),
+      row(`B, and ${name} to all else`, onlyB, ofRest, `B 400 ${hidden}`, siblingOfB),
     ];
   }),
   row(
@@ -115,46 +100,26 @@ const rows: Row[] = [
   ),
   row("410 to everything", () => ({ status: 410 }), "A 410 no", "B 410 no"),
   row("a 404 page to everything", () => page(404), "A 404 no", "B 404 no"),
-  ...["invalid_client", "invalid_grant", "unsupported_grant_type", "invalid_request"].map((error) =>
-    row(
-      `A's error ${error} with the fixed text`,
-      answering(none, { a: ofA(error) }),
-      "A 400 yes",
-      "B 404 no",
-    ),
-  ),
-  row(
-    "A's fixed text without the full stop",
-    answering(none, { a: ofA("unsupported_grant_type", "The token request was rejected") }),
-    ...["A 400 yes", "B 404 no"],
-  ),
+  ...["invalid_client", "invalid_grant", "invalid_request"].map((error) => {
+    const a = ofA(error, fixedText.replace(".", ""));
+    return row(`A's ${error} without a full stop`, answering(none, { a }), "A 400 yes", "B 404 no");
+  }),
   ...[
-    {
-      name: "with another description",
-      a: ofA("unsupported_grant_type", "Unsupported grant type"),
-    },
+    { name: "with another description", a: ofA("unsupported_grant_type", "Unsupported") },
     { name: "without a description", a: json(400, { error: "unsupported_grant_type" }) },
     { name: "with an unknown error", a: ofA("server_error") },
     { name: "with the text in other letters", a: ofA("invalid_grant", fixedText.toUpperCase()) },
-    {
-      name: "in an array",
-      a: json(400, [{ error: "invalid_grant", error_description: fixedText }]),
-    },
+    { name: "in an array", a: json(400, [refusalOfA]) },
     { name: "as a page", a: page(400) },
-    ...[401, 403, 200, 500].map((status) => ({
-      name: `with the status ${status}`,
-      a: json(status, { error: "invalid_client", error_description: fixedText }),
-    })),
+    { name: "with the status 401", a: json(401, refusalOfA) },
   ].map(({ name, a }) =>
     row(`A's refusal ${name}`, answering(none, { a }), `A ${a.status} unknown`, "B 404 no"),
   ),
-  ...[400, 401, 415, 422].map((status) =>
-    row(
-      `a JSON ${status} from B's token path alone`,
-      answering(none, { b: ofB(status) }),
-      ...["A 404 no", `B ${status} yes`, "B sibling 404 yes"],
-    ),
-  ),
+  ...[401, 415, 422].map((status) => {
+    const server = answering(none, { b: ofB(status) });
+    const evidence = ["A 404 no", `B ${status} yes`, "B sibling 404 yes"];
+    return row(`a JSON ${status} from B's token path alone`, server, ...evidence);
+  }),
   row(
     "a 400 page from B's token path: not compared at all",
     answering(none, { b: page(400) }),
@@ -191,16 +156,12 @@ describe("detectVariant asks about both variants", () => {
     const detection = await detectVariant({ baseUrl: server.url, tenantId: "acme", clock });
 
     const verdictOf = (variant: string) =>
-      evidence
-        .findLast((one) => one.startsWith(variant))
-        ?.split(" ")
-        .at(-1);
+      evidence.findLast((one) => one.startsWith(variant))?.replace(/.* /, "");
     expect(detection.served).toEqual({ A: verdictOf("A"), B: verdictOf("B") });
     const nameOf = ({ variant, question }: Evidence) =>
       question === "sibling" ? `${variant} sibling` : variant;
-    expect(detection.evidence.map((one) => `${nameOf(one)} ${one.status} ${one.says}`)).toEqual(
-      evidence,
-    );
+    const found = detection.evidence.map((one) => `${nameOf(one)} ${one.status} ${one.says}`);
+    expect(found).toEqual(evidence);
     expect(detection.detectedAt).toBe(START);
     expect(server.requests).toHaveLength(evidence.length);
     expectHarmless(server.requests);
@@ -211,57 +172,30 @@ describe("detectVariant asks about both variants", () => {
   });
 });
 
-describe.each([{ prefix: "" }, { prefix: "/gateway/eu" }])(
-  "a detection of the emulated service under $prefix/",
-  ({ prefix }) => {
-    const deployments = [
-      { name: "A only", variants: ["A"], served: { A: "yes", B: "no" }, requests: 2 },
-      { name: "B only", variants: ["B"], served: { A: "no", B: "yes" }, requests: 3 },
-      { name: "both", variants: ["A", "B"], served: { A: "yes", B: "yes" }, requests: 3 },
-      { name: "neither", variants: [], served: { A: "no", B: "no" }, requests: 2 },
-    ] as const;
-    test.each(deployments)(
-      "finds the variants that it serves: $name",
-      async ({ variants, served, requests }) => {
-        const emulator = deployment({ variants, publicUrl: `http://service.localhost${prefix}` });
-        const { url, close } = await emulator.listen();
-        try {
-          const detection = await detectVariant({ baseUrl: url, tenantId: "acme" });
-          expect(detection.served).toEqual(served);
-          expect(emulator.journal.entries()).toHaveLength(requests);
-          for (const { path } of emulator.journal.entries())
-            expect(path.startsWith(`${prefix}/`)).toBe(true);
-        } finally {
-          await close();
-        }
-      },
-    );
-  },
-);
+test.each([
+  { name: "A only", variants: ["A"], served: { A: "yes", B: "no" }, requests: 2 },
+  { name: "B only", variants: ["B"], served: { A: "no", B: "yes" }, requests: 3 },
+  { name: "both", variants: ["A", "B"], served: { A: "yes", B: "yes" }, requests: 3 },
+  { name: "neither", variants: [], served: { A: "no", B: "no" }, requests: 2 },
+] as const)("a detection of the emulated service under a prefix: $name", async (row) => {
+  const publicUrl = "https://service.example/gateway/eu";
+  const { fetch, journal } = deployment({ variants: row.variants, publicUrl });
+  const { served } = await detectVariant({ baseUrl: publicUrl, tenantId: "acme", fetch });
+  expect(served).toEqual(row.served);
+  expect(journal.entries()).toHaveLength(row.requests);
+  for (const { path } of journal.entries()) expect(path).toMatch(/^\/gateway\/eu\//);
+});
 
 describe("a question that gets no answer rejects the detection instead of giving a verdict", () => {
-  const rows: { name: string; server: Script; code: string; requests: number }[] = [
-    {
-      name: "a server that never answers",
-      server: () => "silence",
-      code: "timed_out",
-      requests: 1,
-    },
-    { name: "a server that resets", server: () => "reset", code: "network_failed", requests: 1 },
-    {
-      name: "a server that answers for A and is silent for B",
-      server: ({ path }) => (path === pathOfA ? ofA() : "silence"),
-      code: "timed_out",
-      requests: 2,
-    },
-    {
-      name: "a server that resets at the sibling",
-      server: ({ path }) => (path === pathOfA ? none : path === pathOfB ? ofB() : "reset"),
-      code: "network_failed",
-      requests: 3,
-    },
-  ];
-  test.each(rows)("$name: $code", async ({ server: script, code, requests }) => {
+  const silentForB: Script = ({ path }) => (path === pathOfA ? ofA() : "silence");
+  const resetsLast: Script = ({ path }) =>
+    path === pathOfA ? none : path === pathOfB ? ofB() : "reset";
+  test.each<{ name: string; server: Script; code: string; requests: number }>([
+    { name: "that never answers", server: () => "silence", code: "timed_out", requests: 1 },
+    { name: "that resets", server: () => "reset", code: "network_failed", requests: 1 },
+    { name: "that is silent for B", server: silentForB, code: "timed_out", requests: 2 },
+    { name: "that resets at the sibling", server: resetsLast, code: "network_failed", requests: 3 },
+  ])("a server $name: $code", async ({ server: script, code, requests }) => {
     const clock = steppedClock();
     const server = await recordingServer(overWhereSilent(script, clock));
     const options = { baseUrl: server.url, tenantId: "acme", clock };
@@ -277,19 +211,16 @@ describe("a question that gets no answer rejects the detection instead of giving
       return "silence";
     });
     const { signal } = controller;
-    expect(
-      await rejectionOf(detectVariant({ baseUrl: server.url, tenantId: "acme", signal })),
-    ).toBe("the user left");
+    const detecting = detectVariant({ baseUrl: server.url, tenantId: "acme", signal });
+    expect(await rejectionOf(detecting)).toBe("the user left");
   });
 });
 
 describe("the requests of a detection", () => {
   test("a redirect is not followed", async () => {
     const elsewhere = await recordingServer(() => ofA());
-    const server = await recordingServer(() => ({
-      status: 307,
-      headers: { location: elsewhere.url },
-    }));
+    const headers = { location: elsewhere.url };
+    const server = await recordingServer(() => ({ status: 307, headers }));
     const { served } = await detectVariant({ baseUrl: server.url, tenantId: "acme" });
     expect(served).toEqual({ A: "unknown", B: "unknown" });
     expect(elsewhere.requests).toHaveLength(0);
@@ -328,37 +259,21 @@ describe("the requests of a detection", () => {
 
   const invalid = "option_invalid";
   test.each([
-    { name: "no base URL", options: { baseUrl: "" }, code: "base_url_invalid" },
-    { name: "http elsewhere", options: { baseUrl: "http://a.example" }, code: "base_url_insecure" },
-    { name: "no tenant", options: { tenantId: "" }, code: "tenant_id_invalid" },
-    { name: "a timeoutMs that no timer keeps", options: { timeoutMs: 2 ** 31 }, code: invalid },
-    { name: "a clock that is not a function", options: { clock: { now: 5 } }, code: invalid },
-    {
-      name: "a pattern that is not a regular expression",
-      options: { tenantIdPattern: "x" },
-      code: invalid,
-    },
-    {
-      name: "allowInsecureHttp that is a string",
-      options: { allowInsecureHttp: "no" },
-      code: invalid,
-    },
-  ])("bad input is reported before any request: $name", async ({ options, code }) => {
+    { options: { baseUrl: "" }, code: "base_url_invalid" },
+    { options: { baseUrl: "http://a.example" }, code: "base_url_insecure" },
+    { options: { tenantId: "" }, code: "tenant_id_invalid" },
+    { options: { timeoutMs: 2 ** 31 }, code: invalid },
+    { options: { clock: { now: 5 } }, code: invalid },
+    { options: { tenantIdPattern: "x" }, code: invalid },
+    { options: { allowInsecureHttp: "no" }, code: invalid },
+    { options: { fetch: 42 }, code: invalid },
+  ])("bad input is reported before any request: $options", async ({ options, code }) => {
     const fetch = scriptedFetch(() => new Response(null, { status: 404 }));
-    const error = await rejectionOf(
-      detectVariant({ ...there, ...options, fetch } as DetectVariantOptions),
-    );
+    const error = await rejectionOf(detectVariant({ ...there, fetch, ...options } as never));
     expect(error).toMatchObject({ name: "ConfigurationError", code });
     expect(fetch.calls).toHaveLength(0);
+    expect(await rejectionOf(detectVariant(null as never))).toMatchObject({ code: invalid });
   });
-
-  test.each([undefined, null, { ...there, fetch: 42 }])(
-    "bad input is reported: %s",
-    async (options) => {
-      const error = await rejectionOf(detectVariant(options as never));
-      expect(error).toMatchObject({ name: "ConfigurationError", code: invalid });
-    },
-  );
 });
 
 test("the version is that of package.json", async () => {

