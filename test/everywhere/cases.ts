@@ -14,6 +14,7 @@ import {
   createService,
   detectVariant,
   isTransportError,
+  type MachineCredential,
   memoryStore,
   type PrivateKey,
   resumeAuth,
@@ -37,55 +38,39 @@ function same(actual: unknown, expected: unknown): void {
   if (is !== should) throw new Error(`expected ${should}, got ${is}`);
 }
 
-async function rejection(
-  promise: Promise<unknown>,
-): Promise<{ readonly code?: string; readonly name?: string }> {
-  const error = await promise.then(
-    () => new Error("it did not reject"),
-    (reason: unknown) => reason,
-  );
-  return error as { code?: string; name?: string };
+async function rejection(promise: Promise<unknown>): Promise<{ code?: string; name?: string }> {
+  const none = () => new Error("it did not reject");
+  return promise.then(none, (reason) => reason);
 }
 
 const baseUrl = "https://customer.example";
 const target = { baseUrl, tenantId: "acme" };
 const reports = { tenantId: "acme", clientId: "reports" };
 const panel = { tenantId: "acme", clientId: "panel" };
-const portal = {
-  tenantId: "acme",
-  clientId: "portal",
-  redirectUri: "https://portal.example/auth/callback",
-};
+const redirectUri = "https://portal.example/auth/callback";
+const clientSecret = "not a real secret";
+const scopes = ["devices:read"];
 
 function deployment(): Emulator {
-  const emulator = createEmulator({
-    publicUrl: baseUrl,
-    seed: {
-      plugins: [
-        { ...reports, type: "service", scopes: ["devices:read"] },
-        { ...panel, type: "user_interface", scopes: ["devices:read"] },
-      ],
-      serviceAccounts: [{ ...reports, clientSecret: "not a real secret" }],
-      apiClients: [
-        { tenantId: "acme", clientId: portal.clientId, redirectUris: [portal.redirectUri] },
-      ],
-      operators: [{ tenantId: "acme", userId: "7", capabilities: ["devices:read"] }],
-    },
-  });
+  const emulator = createEmulator({ publicUrl: baseUrl });
+  emulator.registerPlugin({ ...reports, type: "service", scopes });
+  emulator.registerPlugin({ ...panel, type: "user_interface", scopes });
+  emulator.registerServiceAccount({ ...reports, clientSecret });
+  const portal = { tenantId: "acme", clientId: "portal", redirectUris: [redirectUri] };
+  emulator.registerApiClient(portal);
+  emulator.registerOperator({ tenantId: "acme", userId: "7", capabilities: scopes });
   emulator.clock.freeze();
   return emulator;
 }
 
 const pluginOf = (emulator: Emulator) =>
   servicePlugin({ clientId: "reports", privateKey: emulator.testKey(reports) });
-const account = () => serviceAccount({ clientId: "reports", clientSecret: "not a real secret" });
+const account = () => serviceAccount({ clientId: "reports", clientSecret });
 const through = ({ fetch, clock }: Emulator) => ({ ...target, fetch, clock });
 
-async function countsDevices(
-  auth: Parameters<typeof createService>[0],
-  emulator: Emulator,
-): Promise<void> {
+async function countsDevices(credential: MachineCredential, emulator: Emulator): Promise<void> {
   const { fetch, clock } = emulator;
+  const auth = createAuth({ ...through(emulator), credential });
   const devices = unwrap(await createService(auth, { fetch, clock }).call("listDevices"));
   same((devices as readonly unknown[]).length, 3);
 }
@@ -95,16 +80,12 @@ const pem = (label: string, bytes: ArrayBuffer) =>
   `${label}-----\n`;
 
 async function newKey(): Promise<CryptoKeyPair> {
-  const { subtle } = globalThis.crypto;
   const algorithm = {
-    name: "RSASSA-PKCS1-v1_5",
-    modulusLength: 2048,
-    publicExponent: new Uint8Array([1, 0, 1]),
+    ...{ name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" },
+    ...{ modulusLength: 2048, publicExponent: new Uint8Array([1, 0, 1]) },
   };
-  return (await subtle.generateKey({ ...algorithm, hash: "SHA-256" }, true, [
-    "sign",
-    "verify",
-  ])) as CryptoKeyPair;
+  const uses: KeyUsage[] = ["sign", "verify"];
+  return (await crypto.subtle.generateKey(algorithm, true, uses)) as CryptoKeyPair;
 }
 
 /** A document of one operation, and a fetch that answers as told and keeps what was sent. */
@@ -146,16 +127,12 @@ export const cases: Readonly<Record<string, Case>> = {
   "a service plugin gets a token and calls (Variant A)": {
     async run() {
       const emulator = deployment();
-      await countsDevices(
-        createAuth({ ...through(emulator), credential: pluginOf(emulator) }),
-        emulator,
-      );
+      await countsDevices(pluginOf(emulator), emulator);
     },
   },
   "a service account gets a token and calls (Variant B)": {
     async run() {
-      const emulator = deployment();
-      await countsDevices(createAuth({ ...through(emulator), credential: account() }), emulator);
+      await countsDevices(account(), deployment());
     },
   },
   "a key as PKCS#8 PEM, JWK, CryptoKey and a function": {
@@ -172,7 +149,7 @@ export const cases: Readonly<Record<string, Case>> = {
       for (const form of [...forms, () => forms[0] as PrivateKey]) {
         const emulator = createEmulator({ publicUrl: baseUrl });
         const jwks = { keys: [{ kty, n, e }] } as never;
-        emulator.registerPlugin({ ...reports, type: "service", scopes: ["devices:read"], jwks });
+        emulator.registerPlugin({ ...reports, type: "service", scopes, jwks });
         const credential = servicePlugin({ clientId: "reports", privateKey: form });
         await createAuth({ ...target, fetch: emulator.fetch, credential }).getAccessToken();
       }
@@ -202,16 +179,14 @@ export const cases: Readonly<Record<string, Case>> = {
   "a person logs in, and a shared store renews the login elsewhere": {
     async run() {
       const emulator = deployment();
-      const { clientId, redirectUri } = portal;
       const authorizationEndpoint = `${baseUrl}/v1/auth/authorize`;
-      const credential = apiClient({ clientId, redirectUri, authorizationEndpoint });
+      const credential = apiClient({ clientId: "portal", redirectUri, authorizationEndpoint });
       const store = memoryStore();
       const options = { ...through(emulator), credential, store, person: "ada" };
       const { url, login } = await beginLogin(options);
       const { callbackUrl } = emulator.login({ url, tenantId: "acme", userId: "7" } as never);
-      const first = await (
-        await completeLogin({ ...options, callbackUrl, login })
-      ).getAccessToken();
+      const auth = await completeLogin({ ...options, callbackUrl, login });
+      const first = await auth.getAccessToken();
       emulator.clock.advance(3_600_000);
       const elsewhere = await resumeAuth(options);
       same((await elsewhere?.getAccessToken())?.value === first.value, false);
@@ -252,28 +227,19 @@ export const cases: Readonly<Record<string, Case>> = {
         },
       });
       const store = encryptedStore(spied, new Uint8Array(32).fill(7));
-      const { value } = await createAuth({
-        ...through(emulator),
-        credential: account(),
-        store,
-      }).getAccessToken();
+      const options = { ...through(emulator), credential: account(), store };
+      const { value } = await createAuth(options).getAccessToken();
       same([values.length > 0, values.some((one) => one.includes(value))], [true, false]);
     },
   },
   "a backend answers its routes": {
     async run() {
       const emulator = deployment();
-      const launch = userInterfacePlugin({
-        clientId: "panel",
-        privateKey: emulator.testKey(panel),
-      });
-      const hostOrigin = "https://host.example";
+      const privateKey = emulator.testKey(panel);
+      const launch = userInterfacePlugin({ clientId: "panel", privateKey });
+      const deployments = [{ ...target, hostOrigin: "https://host.example", launch }];
       const { fetch, clock } = emulator;
-      const backend = createBackend({
-        deployments: [{ ...target, hostOrigin, launch }],
-        fetch,
-        clock,
-      } as never);
+      const backend = createBackend({ deployments, fetch, clock } as never);
       const answer = await backend(new Request("https://app.example/auth/me"));
       same([answer.status, (await answer.json()).error], [401, "session_missing"]);
     },
@@ -282,9 +248,8 @@ export const cases: Readonly<Record<string, Case>> = {
     lacks: noServer,
     async run() {
       const { createServer } = await import("node:http");
-      const server = createServer(
-        toNodeHandler(async (request: Request) => Response.json(new URL(request.url).pathname)),
-      );
+      const path = async ({ url }: Request) => Response.json(new URL(url).pathname);
+      const server = createServer(toNodeHandler(path));
       await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
       const { port } = server.address() as { port: number };
       same(await (await fetch(`http://127.0.0.1:${port}/a%20b`)).json(), "/a%20b");
@@ -294,21 +259,11 @@ export const cases: Readonly<Record<string, Case>> = {
   },
   "parameters in every style": {
     async run() {
+      const ids = { name: "ids", style: "pipeDelimited", explode: false };
+      const filter = { name: "filter", style: "deepObject", explode: true };
       const parameters = [
-        {
-          in: "query",
-          name: "ids",
-          style: "pipeDelimited",
-          explode: false,
-          schema: { type: "array" },
-        },
-        {
-          in: "query",
-          name: "filter",
-          style: "deepObject",
-          explode: true,
-          schema: { type: "object" },
-        },
+        { in: "query", ...ids, schema: { type: "array" } },
+        { in: "query", ...filter, schema: { type: "object" } },
       ];
       const { call, sent } = recorded({ parameters }, () => Response.json({}));
       await call({ params: { query: { ids: [1, 2], filter: { a: "x y" } } } });
@@ -323,21 +278,15 @@ export const cases: Readonly<Record<string, Case>> = {
       const body = new FormData();
       body.set("file", new Blob(["bytes"], { type: "text/plain" }), "a.txt");
       await call({ body });
-      same(
-        [
-          /multipart\/form-data; boundary=/.test(sent[0]?.headers.get("content-type") ?? ""),
-          sent[0]?.body.includes("bytes"),
-        ],
-        [true, true],
-      );
+      const type = sent[0]?.headers.get("content-type") ?? "";
+      same(/multipart\/form-data; boundary=/.test(type), true);
+      same(sent[0]?.body.includes("bytes"), true);
     },
   },
   "events of a stream": {
     async run() {
-      const answer = () =>
-        new Response("data: one\n\ndata: two\n\n", {
-          headers: { "content-type": "text/event-stream" },
-        });
+      const headers = { "content-type": "text/event-stream" };
+      const answer = () => new Response("data: one\n\ndata: two\n\n", { headers });
       const { call } = recorded({ answers: { 200: { "text/event-stream": {} } } }, answer);
       const { data } = await call({ parseAs: "stream" });
       const text = await new Response(data as ReadableStream).text();
@@ -348,10 +297,8 @@ export const cases: Readonly<Record<string, Case>> = {
     async run() {
       const silent = () => new Promise<Response>(() => undefined);
       const options = { ...target, fetch: silent, credential: account(), retryDeadlineMs: 0 };
-      same(
-        (await rejection(createAuth({ ...options, timeoutMs: 20 }).getAccessToken())).code,
-        "timed_out",
-      );
+      const late = createAuth({ ...options, timeoutMs: 20 }).getAccessToken();
+      same((await rejection(late)).code, "timed_out");
       const signal = AbortSignal.abort(new DOMException("gone", "AbortError"));
       same((await rejection(createAuth(options).getAccessToken({ signal }))).name, "AbortError");
     },
@@ -362,7 +309,7 @@ export const cases: Readonly<Record<string, Case>> = {
       const options = { ...target, fetch, credential: account(), retryDeadlineMs: 0 };
       const error = await rejection(createAuth(options).getAccessToken());
       same([isTransportError(error), error.code], [true, "network_failed"]);
-      same(JSON.stringify(error).includes("not a real secret"), false);
+      same(JSON.stringify(error).includes(clientSecret), false);
     },
   },
   "answers are validated": {

@@ -6,6 +6,7 @@ import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { build, type Plugin } from "esbuild";
@@ -18,11 +19,6 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const page = join(root, "src/client/what-works-where.md");
 const nodes = ["20", "22", "24", "26"];
 const names = [...nodes.map((version) => `Node ${version}`), "Bun", "Deno", "workerd"];
-const workerd = {
-  modules: true,
-  compatibilityDate: "2026-04-01",
-  compatibilityFlags: ["nodejs_compat"],
-};
 
 /** What a case did: "" if it passed, else the reason. */
 type Results = Readonly<Record<string, string>>;
@@ -104,24 +100,12 @@ async function bundleCases(folder: string): Promise<void> {
 }
 
 /** Starts a program, and parses the last line it prints. */
-async function inProcess(
-  folder: string,
-  command: string,
-  ...args: readonly string[]
-): Promise<Results> {
+async function inProcess(folder: string, command: string, ...args: string[]): Promise<Results> {
   const child = spawn(command, args, {
-    cwd: folder,
+    ...{ cwd: folder, timeout: 120_000 },
     stdio: ["ignore", "pipe", "pipe"],
-    timeout: 120_000,
   });
-  let [out, error] = ["", ""];
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
-    out += text;
-  });
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    error += text;
-  });
-  await new Promise((resolve) => child.on("close", resolve));
+  const [out, error] = await Promise.all([text(child.stdout), text(child.stderr)]);
   try {
     return JSON.parse(out.trim().split("\n").at(-1) ?? "");
   } catch {
@@ -131,7 +115,7 @@ async function inProcess(
 
 async function inWorkerd(folder: string): Promise<Results> {
   const miniflare = new Miniflare({
-    ...workerd,
+    ...{ compatibilityDate: "2026-04-01", compatibilityFlags: ["nodejs_compat"], modules: true },
     script: readFileSync(join(folder, "worker.mjs"), "utf8"),
   });
   try {
@@ -164,17 +148,10 @@ async function inBrowsers(folder: string): Promise<ReadonlyMap<string, Results>>
 
 function start(name: string, folder: string): Promise<Results> {
   const bin = (path: string) => join(folder, "node_modules", path);
+  const flags = ["run", "-A", "--node-modules-dir=manual"];
   if (name === "workerd") return inWorkerd(folder);
   if (name === "Bun") return inProcess(folder, join(root, "node_modules/.bin/bun"), "cases.mjs");
-  if (name === "Deno")
-    return inProcess(
-      folder,
-      bin("deno/bin.cjs"),
-      "run",
-      "-A",
-      "--node-modules-dir=manual",
-      "cases.mjs",
-    );
+  if (name === "Deno") return inProcess(folder, bin("deno/bin.cjs"), ...flags, "cases.mjs");
   return inProcess(folder, bin(`${name.toLowerCase().replace(" ", "-")}/bin/node`), "cases.mjs");
 }
 
@@ -209,13 +186,8 @@ try {
     await pack(root, folder),
   ];
   console.error("Installing the package and the runtimes...");
-  const installed = await run(app, "npm", [
-    "install",
-    "--no-audit",
-    "--no-fund",
-    "--loglevel=error",
-    ...runtimes,
-  ]);
+  const quiet = ["--no-audit", "--no-fund", "--loglevel=error"];
+  const installed = await run(app, "npm", ["install", ...quiet, ...runtimes]);
   if (!installed.ok) throw new Error(installed.output);
   await bundleCases(app);
   const found = new Map<string, Results>();
@@ -239,12 +211,10 @@ try {
       process.exitCode = 1;
     }
   if (values.write) {
-    const text = readFileSync(page, "utf8");
+    const before = readFileSync(page, "utf8");
     const marked = /(<!-- everywhere -->\n\n)[\s\S]*?(\n\n<!-- \/everywhere -->)/;
-    writeFileSync(
-      page,
-      text.replace(marked, (_, before, after) => `${before}${table}${after}`),
-    );
+    const renewed = before.replace(marked, (_, start, end) => `${start}${table}${end}`);
+    writeFileSync(page, renewed);
   }
 } finally {
   rmSync(folder, { recursive: true, force: true });

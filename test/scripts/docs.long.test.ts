@@ -4,19 +4,17 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { beforeAll, describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { pruneDeclarations } from "../../scripts/declarations.js";
 import { plant, type Tree } from "./planted-tree.js";
 
+const entry = (name: string) => ({
+  ...{ types: `./dist/src/${name}.d.ts`, default: `./dist/src/${name}.js` },
+});
 const sound: Tree = {
   "package.json": JSON.stringify({
-    name: "planted",
-    version: "1.0.0",
-    type: "module",
-    exports: {
-      ".": { types: "./dist/src/index.d.ts", default: "./dist/src/index.js" },
-      "./more": { types: "./dist/src/more.d.ts", default: "./dist/src/more.js" },
-    },
+    ...{ name: "planted", version: "1.0.0", type: "module" },
+    exports: { ".": entry("index"), "./more": entry("more") },
   }),
   "tsconfig.build.json": JSON.stringify({
     compilerOptions: { module: "NodeNext", target: "ES2022", strict: true, types: [] },
@@ -71,76 +69,39 @@ export function leaveAll(persons: readonly (Person | undefined)[]): void { perso
 `,
 };
 
-/** All are planted at once. */
-const violations = [
-  {
-    name: "a public type has no docstring",
-    file: "src/index.ts",
-    from: "/** Whom to greet. */",
-    to: "",
-    finding: /planted\.Person \(Interface\).* does not have any documentation/,
-  },
-  {
-    name: "a method has no docstring",
-    file: "src/index.ts",
-    from: "readonly name: string }",
-    to: "readonly name: string; rename?(name: string): void }",
-    finding: /planted\.Person\.rename \(CallSignature\).* does not have any documentation/,
-  },
-  {
-    name: "a function has no example",
-    file: "src/more.ts",
-    from: " * @example\n * leaveAll([]);\n",
-    to: "",
-    finding: /^planted\/more\.leaveAll is a function, and its docstring has no @example/,
-  },
-  {
-    name: "a constant that can be called has no example",
-    file: "src/index.ts",
-    from: " * @example\n * const value",
-    to: " * const value",
-    finding: /^planted\.isPerson is a function, and its docstring has no @example/,
-  },
-  {
-    name: "an example does not compile",
-    file: "src/index.ts",
-    from: 'greet({ name: "Ada" })',
-    to: 'greet("Ada")',
-    finding: /^The example of planted\.greet\.greet does not compile: TS2345/,
-  },
-  {
-    name: "an example uses a name that is neither public nor declared",
-    file: "src/more.ts",
-    from: " * leave(ada);",
-    to: " * leave(grace);",
-    finding: /^The example of planted\/more\.leave\.leave does not compile: TS2304/,
-  },
-  {
-    name: "a docstring links to a name that does not exist",
-    file: "src/index.ts",
-    from: "{@link Person}",
-    to: "{@link Persona}",
-    finding: /Failed to resolve link to "Persona"/,
-  },
-  {
-    name: "a page links to a file that does not exist",
-    file: "src/part/README.md",
-    from: "more.md",
-    to: "gone.md",
-    finding: /src\/part\/README\.md: The relative path gone\.md is not a file/,
-  },
+/** What replaces a text of a file, and the finding about it. */
+const violations: [file: string, from: string, to: string, finding: RegExp][] = [
+  [
+    "src/index.ts",
+    "/** Whom to greet. */",
+    "",
+    /Person \(Interface\).* not have any documentation/,
+  ],
+  [
+    ...["src/index.ts", "readonly name: string }"],
+    "readonly name: string; rename?(name: string): void }",
+    /Person\.rename \(CallSignature\).* does not have any documentation/,
+  ] as const,
+  ["src/more.ts", " * @example\n * leaveAll([]);\n", "", /^planted\/more\.leaveAll .* no @example/],
+  ["src/index.ts", " * @example\n * const value", " * const value", /^planted\.isPerson .* no @ex/],
+  ["src/index.ts", 'greet({ name: "Ada" })', 'greet("Ada")', /greet does not compile: TS2345/],
+  ["src/more.ts", " * leave(ada);", " * leave(grace);", /leave does not compile: TS2304/],
+  ["src/index.ts", "{@link Person}", "{@link Persona}", /Failed to resolve link to "Persona"/],
+  [
+    "src/part/README.md",
+    "more.md",
+    "gone.md",
+    /README\.md: The relative path gone\.md is not a fi/,
+  ],
 ];
 
-function docs(
-  root: string,
-  ...args: string[]
-): { status: number | null; lines: readonly string[] } {
+function docs(cwd: string, ...args: string[]) {
   const tsx = pathToFileURL("node_modules/tsx/dist/loader.mjs").href;
-  const { status, stdout, stderr } = spawnSync(
-    process.execPath,
-    ["--import", tsx, join(process.cwd(), "scripts/docs.ts"), ...args],
-    { cwd: root, encoding: "utf8" },
-  );
+  const command = ["--import", tsx, join(process.cwd(), "scripts/docs.ts"), ...args];
+  const { status, stdout, stderr } = spawnSync(process.execPath, command, {
+    cwd,
+    encoding: "utf8",
+  });
   return { status, lines: `${stdout}${stderr}`.trim().split("\n") };
 }
 
@@ -157,39 +118,26 @@ test("the site of a sound package has its pages, its entries, and the types that
   expect(signature).toContain('<span class="tsd-signature-type">undefined</span>');
 }, 60_000);
 
+test("each violation is a finding, and nothing else is", () => {
+  const broken: Record<string, string> = { ...sound };
+  for (const [file, from, to] of violations) {
+    expect(broken[file]).toContain(from);
+    broken[file] = broken[file]?.replace(from, to) ?? "";
+  }
+  const { status, lines } = docs(plant(broken), "--check");
+  expect(status).toBe(1);
+  for (const [, , , finding] of violations)
+    expect(lines.filter((line) => finding.test(line))).toHaveLength(1);
+  expect(lines).toHaveLength(violations.length);
+}, 60_000);
+
 test("a public type that names a bundled package is an error of the build", () => {
-  const manifest = {
-    name: "planted",
-    exports: { ".": { types: "./dist/index.d.ts" } },
-    dependencies: { zod: "4" },
-  };
+  const exports = { ".": { types: "./dist/index.d.ts" } };
   const root = plant({
     "dist/index.d.ts": `export type * from "./inner.js";\nexport type { ZodType } from "zod";\n`,
     "dist/inner.d.ts": `export type { Hono } from "hono";\n`,
   });
-  expect(pruneDeclarations(root, manifest)).toEqual([
-    "dist/inner.d.ts names the types of hono, which is not installed.",
-  ]);
-});
-
-describe("it is a finding that", () => {
-  let findings: readonly string[];
-  beforeAll(() => {
-    const broken: Record<string, string> = { ...sound };
-    for (const { file, from, to } of violations) {
-      expect(broken[file]).toContain(from);
-      broken[file] = broken[file]?.replace(from, to) ?? "";
-    }
-    const { status, lines } = docs(plant(broken), "--check");
-    expect(status).toBe(1);
-    findings = lines;
-  }, 60_000);
-
-  test.each(violations)("$name", ({ finding }) => {
-    expect(findings.filter((one) => finding.test(one))).toHaveLength(1);
-  });
-
-  test("and nothing else is", () => {
-    expect(findings).toHaveLength(violations.length);
-  });
+  const manifest = { name: "planted", exports, dependencies: { zod: "4" } };
+  const finding = "dist/inner.d.ts names the types of hono, which is not installed.";
+  expect(pruneDeclarations(root, manifest)).toEqual([finding]);
 });

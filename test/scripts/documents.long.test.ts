@@ -43,94 +43,51 @@ test("check:generated prints the code and place of a refused document, without a
   const folder = await copyOf("openapi", "generated");
   await writeFile(join(folder, "openapi", "variant-b.yaml"), "openapi: 4.0.0\n");
   const { status, stderr } = run("generate.ts", "--check", folder);
-  expect(stderr).toBe(
-    "document_version_unsupported: variant-b.yaml:1:10#/openapi: " +
-      'the document must be OpenAPI 3.0, 3.1 or 3.2, or Swagger 2.0: found "4.0.0"\n',
-  );
+  const says = 'the document must be OpenAPI 3.0, 3.1 or 3.2, or Swagger 2.0: found "4.0.0"';
+  const place = "document_version_unsupported: variant-b.yaml:1:10#/openapi: ";
+  expect(stderr).toBe(`${place}${says}\n`);
   expect(status).toBe(1);
 });
 
-const breaks = [
-  {
-    name: "an example of a request body",
-    file: "variant-a.yaml",
-    from: "grant_type: client_credentials\n                  client_id",
-    to: "grant_type: refresh_token\n                  client_id",
-    says: "requestBody/content/application~1x-www-form-urlencoded/examples/servicePlugin/value",
-  },
-  {
-    name: "an example of a response",
-    file: "variant-b.yaml",
-    from: "access_token: 2Yotn",
-    to: "accessToken: 2Yotn",
-    says: "responses/200/content/application~1json/examples/authorizationCode/value",
-  },
-  {
-    name: "an example of a component schema",
-    file: "variant-a.yaml",
-    from: "aud: https://service.invalid/api/v1/acme/",
-    to: "aud: https://service.invalid/api/v1/{tenantId}/",
-    says: "/components/schemas/ClientAssertionClaims/examples/0",
-  },
-  {
-    name: "an example of a parameter",
-    file: "variant-a.yaml",
-    from: "example: acme",
-    to: 'example: ""',
-    says: "/components/parameters/TenantId/example",
-  },
-  {
-    name: "a misspelt keyword of a schema",
-    file: "variant-a.yaml",
-    from: "minLength: 1",
-    to: "minLenght: 1",
-    says: "minLenght",
-  },
-  {
-    name: "a rule of the linter",
-    file: "variant-b.yaml",
-    from: "operationId: listDevices",
-    to: "operationId: requestToken",
-    says: "operation-operationId-unique",
-  },
-];
-
-async function brokenFolder({
-  file,
-  from,
-  to,
-}: {
-  file: string;
-  from: string;
-  to: string;
-}): Promise<string> {
-  const folder = join(await copyOf("openapi"), "openapi");
-  const text = await readFile(join(folder, file), "utf8");
-  expect(text).toContain(from);
-  await writeFile(join(folder, file), text.replace(from, to));
-  return folder;
-}
-
 describe("check:documents", () => {
-  test("finds nothing in this repository", async () => {
-    expect(await checkFolder(join(ROOT, "openapi"))).toEqual([]);
+  async function brokenFolder(file: string, from: string, to: string): Promise<string> {
+    const folder = join(await copyOf("openapi"), "openapi");
+    const text = await readFile(join(folder, file), "utf8");
+    expect(text).toContain(from);
+    await writeFile(join(folder, file), text.replace(from, to));
+    return folder;
+  }
+
+  const [A, B] = ["variant-a.yaml", "variant-b.yaml"];
+  const grant = (type: string) => `grant_type: ${type}\n                  client_id`;
+  const audience = (tenant: string) => `aud: https://service.invalid/api/v1/${tenant}/`;
+  const inBody = "requestBody/content/application~1x-www-form-urlencoded/examples/servicePlugin";
+  const inAnswer = "responses/200/content/application~1json/examples/authorizationCode/value";
+  const inSchema = "/components/schemas/ClientAssertionClaims/examples/0";
+  const [code, refresh] = [grant("client_credentials"), grant("refresh_token")];
+  const [list, request] = ["operationId: listDevices", "operationId: requestToken"];
+  test.each([
+    ["an example of a request body", A, code, refresh, inBody],
+    ["an example of a response", B, "access_token: 2Yotn", "accessToken: 2Yotn", inAnswer],
+    ["an example of a schema", A, audience("acme"), audience("{tenantId}"), inSchema],
+    ["an example of a parameter", A, "example: acme", 'example: ""', "parameters/TenantId/example"],
+    ["a misspelt keyword of a schema", A, "minLength: 1", "minLenght: 1", "minLenght"],
+    ["a rule of the linter", B, list, request, "operation-operationId-unique"],
+  ] as const)("names the place of the fault: %s", async (_, file, from, to, says) => {
+    const problems = await checkFolder(await brokenFolder(file, from, to));
+    expect(problems.join("\n")).toContain(says);
+    expect(problems.join("\n")).toContain(file);
   });
 
-  test.each(breaks)("names the place of the fault: $name", async (row) => {
-    const problems = await checkFolder(await brokenFolder(row));
-    expect(problems.join("\n")).toContain(row.says);
-    expect(problems.join("\n")).toContain(row.file);
+  test("finds nothing in this repository, and refuses a folder without documents", async () => {
+    expect(await checkFolder(join(ROOT, "openapi"))).toEqual([]);
+    expect(await checkFolder(await copyOf())).toHaveLength(1);
   });
 
   test("exits with 1 and prints the place", async () => {
-    const [row] = breaks;
-    if (row === undefined) throw new Error("no row");
-    const { status, stderr } = run("check-documents.ts", await brokenFolder(row));
-    expect(stderr).toContain(row.says);
+    const folder = await brokenFolder(A, "minLength: 1", "minLenght: 1");
+    const { status, stderr } = run("check-documents.ts", folder);
+    expect(stderr).toContain("minLenght");
     expect(status).toBe(1);
-  });
-
-  test("refuses a folder without documents", async () => {
-    expect(await checkFolder(await copyOf())).toHaveLength(1);
   });
 });

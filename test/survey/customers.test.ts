@@ -15,45 +15,22 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 const read = (text: string): Promise<ReadCustomers> => readCustomers(text, { folder, variables });
-const refusal = async (text: string) => (await rejectionOf(read(text))) as SurveyError;
 
-const wanted = () => [
-  {
-    ...{ baseUrl: "https://one.example", tenantId: "0123", aClientId: "reports", aKeyId: "k" },
-    ...{ aPrivateKeyFile: join(folder, "key.pem"), other: { region: "Nord, Süd", since: "2024" } },
-  },
-  {
-    ...{ baseUrl: "https://two.example/prefix", variant: "B", bClientId: "account" },
-    ...{ bClientSecretVariable: "SECRET", other: { region: "no" } },
-  },
-];
-const columns =
-  "baseUrl,tenantId,variant,aClientId,aPrivateKeyFile,aKeyId,bClientId,bClientSecretVariable,region,since";
-const csv = `${columns}
+const one = {
+  ...{ baseUrl: "https://one.example", tenantId: "0123", aClientId: "reports", aKeyId: "k" },
+  ...{ aPrivateKeyFile: "key.pem", region: "Nord, Süd", since: "2024" },
+};
+const two = {
+  ...{ baseUrl: "https://two.example/prefix", variant: "B", bClientId: "account" },
+  ...{ bClientSecretVariable: "SECRET", region: "no" },
+};
+const csv = `baseUrl,tenantId,variant,aClientId,aPrivateKeyFile,aKeyId,bClientId,bClientSecretVariable,region,since
 https://ONE.example/,0123,,reports,key.pem,k,,,"Nord, Süd",2024
 
 https://two.example/prefix/,,B,,,,account,SECRET,no
 `;
-
-describe("customers are read from", () => {
-  test.each([
-    ["CSV", csv, [2, 4]],
-    ["CSV with a byte order mark and CRLF", `\ufeff${csv.replaceAll("\n", "\r\n")}`, [2, 4]],
-    [
-      "CSV with semicolons",
-      csv.replace('"Nord, Süd"', "Nord| Süd").replaceAll(",", ";").replace("|", ","),
-      [2, 4],
-    ],
-    [
-      "JSON lines",
-      `{"baseUrl":"https://one.example","tenantId":"0123","aClientId":"reports","aPrivateKeyFile":"key.pem","aKeyId":"k","region":"Nord, Süd","since":2024}
-
-{"baseUrl":"https://two.example/prefix","tenantId":null,"variant":"B","bClientId":"account","bClientSecretVariable":"SECRET","region":"no"}`,
-      [1, 3],
-    ],
-    [
-      "YAML, in which every value is a text",
-      `# the customers
+const semicolons = csv.replace('"Nord, Süd"', "Nord| Süd").replaceAll(",", ";").replace("|", ",");
+const yaml = `# the customers
 - baseUrl: https://one.example
   tenantId: 0123
   aClientId: reports
@@ -62,211 +39,133 @@ describe("customers are read from", () => {
   region: Nord, Süd
   since: 2024
 - { baseUrl: https://two.example/prefix, tenantId: , variant: B, bClientId: account, bClientSecretVariable: SECRET, region: no }
-`,
-      [2, 9],
-    ],
-    [
-      "a JSON array",
-      JSON.stringify([
-        {
-          ...{
-            baseUrl: "https://one.example",
-            tenantId: "0123",
-            aClientId: "reports",
-            aKeyId: "k",
-          },
-          ...{ aPrivateKeyFile: "key.pem", region: "Nord, Süd", since: "2024" },
-        },
-        {
-          ...{ baseUrl: "https://two.example/prefix", variant: "B", bClientId: "account" },
-          ...{ bClientSecretVariable: "SECRET", region: "no" },
-        },
-      ]),
-      [1, 1],
-    ],
-  ])("%s", async (_, text, lines) => {
-    const { customers, wrong } = await read(text);
-    expect(wrong).toEqual([]);
-    expect(customers).toEqual(wanted().map((one, index) => ({ ...one, line: lines[index] })));
+`;
+const jsonLines = `${JSON.stringify({ ...one, since: 2024 })}\n\n${JSON.stringify({ ...two, tenantId: null })}`;
+
+describe("customers are read from", () => {
+  test.each([
+    ["CSV", csv, [2, 4]],
+    ["CSV with a byte order mark and CRLF", `\ufeff${csv.replaceAll("\n", "\r\n")}`, [2, 4]],
+    ["CSV with semicolons", semicolons, [2, 4]],
+    ["JSON lines", jsonLines, [1, 3]],
+    ["YAML, in which every value is a text", yaml, [2, 9]],
+    ["a JSON array", JSON.stringify([one, two]), [1, 1]],
+  ])("%s", async (_, text, [first, second]) => {
+    const { region, since, ...ofOne } = { ...one, aPrivateKeyFile: join(folder, "key.pem") };
+    const { region: no, ...ofTwo } = two;
+    expect(await read(text)).toEqual({
+      customers: [
+        { ...ofOne, other: { region, since }, line: first },
+        { ...ofTwo, other: { region: no }, line: second },
+      ],
+      wrong: [],
+    });
   });
 
   test("CSV whose cells have line breaks, with the line at which each row begins", async () => {
-    const { customers } = await read(
-      `baseUrl,note\nhttps://a.example,"one\ntwo"\nhttps://b.example,three\n`,
-    );
+    const text = `baseUrl,note\nhttps://a.example,"one\ntwo"\nhttps://b.example,three\n`;
+    const { customers } = await read(text);
     expect(customers.map(({ line }) => line)).toEqual([2, 4]);
   });
 });
 
 describe("a wrong row is told with its line:", () => {
-  const https = "https://a.example";
-  const row = (fields: object) => JSON.stringify(fields);
-  const second = (text: string) => `{"baseUrl":"https://first.example"}\n${text}`;
   const planted = "planted-by-mistake-0123456789";
-  test.each([
-    ["no base URL", row({ tenantId: "a" }), "baseUrl is missing"],
-    ["a base URL without a scheme", row({ baseUrl: "customer.example" }), "absolute URL"],
-    ["plain http", row({ baseUrl: "http://customer.example" }), "plain http"],
-    [
-      "credentials in the base URL",
-      row({ baseUrl: `https://u:${planted}@a.example` }),
-      "must not contain credentials",
-    ],
-    ["a tenant id with a slash", row({ baseUrl: https, tenantId: "a/b" }), "tenantId"],
-    ["a tenant id that is a number", `{"baseUrl":"${https}","tenantId":1}`, "text in quotes"],
-    ["another variant", row({ baseUrl: https, variant: "C" }), "A or B"],
-    [
-      "a client id without a key",
-      row({ baseUrl: https, tenantId: "a", aClientId: "x" }),
-      "only one of aClientId",
-    ],
-    [
-      "a secret without a client id",
-      row({ baseUrl: https, bClientSecretVariable: "SECRET" }),
-      "only one of bClientId",
-    ],
-    ["a key id without a key", row({ baseUrl: https, aKeyId: "k" }), "no private key"],
-    [
-      "a plugin without a tenant",
-      row({ baseUrl: https, aClientId: "x", aPrivateKeyFile: "key.pem" }),
-      "needs a tenantId",
-    ],
-    [
-      "a credential of the variant that is not named",
-      row({
-        baseUrl: https,
-        variant: "A",
-        tenantId: "a",
-        bClientId: "x",
-        bClientSecretVariable: "SECRET",
-      }),
-      "only a credential of the other",
-    ],
-    [
-      "a file and a variable",
-      row({
-        ...{ baseUrl: https, tenantId: "a", aClientId: "x" },
-        ...{ aPrivateKeyFile: "key.pem", aPrivateKeyVariable: "SECRET" },
-      }),
-      "Keep one",
-    ],
-    [
-      "a missing file",
-      row({ baseUrl: https, tenantId: "a", aClientId: "x", aPrivateKeyFile: planted }),
-      "cannot be read",
-    ],
-    [
-      "a variable that is not set",
-      row({ baseUrl: https, bClientId: "x", bClientSecretVariable: "MISSING" }),
-      "not set",
-    ],
-    [
-      "a secret in place of the name of a variable",
-      row({ baseUrl: https, bClientId: "x", bClientSecretVariable: planted }),
-      "not the secret itself",
-    ],
-    ["a secret", row({ baseUrl: https, bClientSecret: planted }), "may hold a secret"],
-    ["a token", row({ baseUrl: https, access_token: planted }), "may hold a secret"],
-    [
-      "a private key",
-      row({ baseUrl: https, note: `-----BEGIN PRIVATE KEY-----${planted}` }),
-      "holds a private key",
-    ],
-    ...["secret_b64", "Client secret (old)", "aPrivateKeyPem", "pwd"].map((name) => [
-      `a secret in ${name}`,
-      row({ baseUrl: https, [name]: planted }),
-      "may hold a secret",
-    ]),
-    [
-      "a private key as a JWK",
-      row({ baseUrl: https, note: `{"kty":"RSA","d":"${planted.padEnd(40, "x")}"}` }),
-      "holds a private key",
-    ],
-    ["a misspelt column", row({ base_url: https }), "Name it baseUrl"],
-    ["a nested member", row({ baseUrl: https, notes: [planted] }), "must be a text: notes"],
+  const pem = `-----BEGIN PRIVATE KEY-----${planted}`;
+  const jwk = `{"kty":"RSA","d":"${planted.padEnd(40, "x")}"}`;
+  const plugin = { tenantId: "a", aClientId: "x", aPrivateKeyFile: "key.pem" };
+  const ofB = { bClientId: "x", bClientSecretVariable: "SECRET" };
+  test.each<[name: string, fields: object | string, says: string]>([
+    ["no base URL", { baseUrl: undefined }, "baseUrl is missing"],
+    ["a base URL without a scheme", { baseUrl: "customer.example" }, "absolute URL"],
+    ["plain http", { baseUrl: "http://customer.example" }, "plain http"],
+    ["a secret in the URL", { baseUrl: `https://u:${planted}@a.example` }, "contain credentials"],
+    ["a tenant id with a slash", { tenantId: "a/b" }, "tenantId"],
+    ["a tenant id that is a number", { tenantId: 1 }, "text in quotes"],
+    ["another variant", { variant: "C" }, "A or B"],
+    ["a client id without a key", { tenantId: "a", aClientId: "x" }, "only one of aClientId"],
+    ["a secret without a client id", { ...ofB, bClientId: undefined }, "only one of bClientId"],
+    ["a key id without a key", { aKeyId: "k" }, "no private key"],
+    ["a plugin without a tenant", { ...plugin, tenantId: undefined }, "needs a tenantId"],
+    ["a credential of the other", { ...ofB, variant: "A", tenantId: "a" }, "only a credential of"],
+    ["a file and a variable", { ...plugin, aPrivateKeyVariable: "SECRET" }, "Keep one"],
+    ["a missing file", { ...plugin, aPrivateKeyFile: planted }, "cannot be read"],
+    ["a variable that is not set", { ...ofB, bClientSecretVariable: "MISSING" }, "not set"],
+    ["a secret as its name", { ...ofB, bClientSecretVariable: planted }, "not the secret itself"],
+    ...["bClientSecret", "access_token", "Client secret (old)", "aPrivateKeyPem", "pwd"].map(
+      (name): [string, object, string] => [name, { [name]: planted }, "may hold a secret"],
+    ),
+    ["a private key", { note: pem }, "holds a private key"],
+    ["a private key as a JWK", { note: jwk }, "holds a private key"],
+    ["a misspelt column", { baseUrl: undefined, base_url: "https://a.example" }, "Name it baseUrl"],
+    ["a nested member", { notes: [planted] }, "must be a text: notes"],
     ["a list", "[1]", "is not a JSON object"],
     ["text that is not JSON", `{"baseUrl": ${planted}}`, "is not JSON"],
-    ["a long line", row({ baseUrl: https, note: "x".repeat(70_000) }), "is longer than"],
-    [
-      "a customer that is there already",
-      row({ baseUrl: "https://FIRST.example:443/", variant: "B" }),
-      "same customer as that of line 1",
-    ],
-  ])("%s", async (_, row, says) => {
-    const { customers, wrong } = await read(second(row));
+    ["a long line", { note: "x".repeat(70_000) }, "is longer than"],
+    ["a double", { baseUrl: "https://FIRST.example:443/" }, "same customer as that of line 1"],
+  ])("%s", async (_, fields, says) => {
+    const given = typeof fields === "string" ? fields : { baseUrl: "https://a.example", ...fields };
+    const row = typeof given === "string" ? given : JSON.stringify(given);
+    const { customers, wrong } = await read(`{"baseUrl":"https://first.example"}\n${row}`);
     expect(customers).toHaveLength(1);
     expect(wrong).toEqual([{ line: 2, problem: expect.stringContaining(says) }]);
     expect(JSON.stringify(wrong)).not.toContain(planted);
   });
 
   test("no row with a secretary, or with the address of a token endpoint", async () => {
-    const row = {
-      baseUrl: "https://a.example",
-      secretary: "Ada",
-      tokenUrl: "/token",
-      passwordless: "yes",
-    };
-    expect(await read(JSON.stringify(row))).toMatchObject({
-      customers: [{ other: { secretary: "Ada" } }],
-      wrong: [],
-    });
+    const other = { secretary: "Ada", tokenUrl: "/token", passwordless: "yes" };
+    const found = await read(JSON.stringify({ baseUrl: "https://a.example", ...other }));
+    expect(found).toMatchObject({ customers: [{ other }], wrong: [] });
   });
 
   test("a CSV row with more cells than columns", async () => {
     const { wrong } = await read("baseUrl,region\nhttps://a.example,x,y\n");
-    expect(wrong).toEqual([
-      { line: 2, problem: "has 3 cells, but the first line names 2 columns." },
-    ]);
+    const problem = "has 3 cells, but the first line names 2 columns.";
+    expect(wrong).toEqual([{ line: 2, problem }]);
   });
 
   test("a YAML row with an alias, or a member twice", async () => {
-    const { wrong } = await read(
-      "- { baseUrl: &a https://a.example, x: *a }\n- { baseUrl: https://b.example, region: " +
-        "x, region: y }\n- text\n",
-    );
-    expect(wrong.map(({ line, problem }) => [line, problem])).toEqual([
-      [1, expect.stringContaining("must be a text: x")],
-      [2, expect.stringContaining("occurs twice: region")],
-      [3, "is not a mapping."],
+    const alias = "- { baseUrl: &a https://a.example, x: *a }\n";
+    const double = "- { baseUrl: https://b.example, region: x, region: y }\n";
+    const { wrong } = await read(`${alias}${double}- text\n`);
+    expect(wrong).toEqual([
+      { line: 1, problem: expect.stringContaining("must be a text: x") },
+      { line: 2, problem: expect.stringContaining("occurs twice: region") },
+      { line: 3, problem: "is not a mapping." },
     ]);
   });
 });
 
 describe("a file is refused as a whole:", () => {
+  const row = "baseUrl: https://a.example";
+  const open = `- ${"[".repeat(10_000)}`;
+  const [invalid, large] = ["customers_invalid", "customers_too_large"];
   test.each([
-    { name: "an empty one", text: "" },
-    { name: "one without the column baseUrl", text: "url,tenantId\nhttps://a.example,a\n" },
+    { name: "an empty one", text: "", code: invalid },
+    { name: "one without the column baseUrl", text: "url\nhttps://a.example\n", code: invalid },
+    { name: "a column of secrets", text: "baseUrl,b_client_secret\n", code: invalid },
+    { name: "a misspelt column", text: "baseUrl,Tenant-ID\n", code: invalid },
+    { name: "a column twice", text: "baseUrl,region,region\n", code: invalid },
+    { name: "an open quote", text: 'baseUrl,x\nhttps://a.example,"x\n', code: invalid },
+    { name: "a quote in a cell", text: 'baseUrl,x\nhttps://a.example,"x"y\n', code: invalid },
+    { name: "YAML that is broken", text: "- baseUrl: [https://a.example\n", code: invalid },
+    { name: "YAML that is a scalar", text: "# nothing\ntext\n", code: invalid },
+    { name: "YAML with open lists in lists", text: open, code: invalid },
+    { name: "YAML with lists in lists", text: open + "]".repeat(10_000), code: invalid },
+    { name: "YAML with lists in lists, by dashes", text: "- ".repeat(20_000), code: invalid },
+    { name: "two documents of YAML", text: `- ${row}\n---\n- ${row}\n`, code: invalid },
+    { name: "a binary file", text: "\u0000\u0001\u0002", code: invalid },
     {
-      name: "a CSV with a column of secrets",
-      text: "baseUrl,b_client_secret\nhttps://a.example,x\n",
+      name: "too many rows",
+      text: `baseUrl\n${"https://a.example\n".repeat(100_001)}`,
+      code: large,
     },
-    { name: "a CSV with a misspelt column", text: "baseUrl,Tenant-ID\nhttps://a.example,x\n" },
-    { name: "a CSV with a column twice", text: "baseUrl,region,region\nhttps://a.example,x,y\n" },
-    { name: "a CSV with an open quote", text: 'baseUrl,region\nhttps://a.example,"x\n' },
-    { name: "a CSV with a quote in a cell", text: 'baseUrl,region\nhttps://a.example,"x"y\n' },
-    { name: "YAML that is broken", text: "- baseUrl: [https://a.example\n" },
-    { name: "YAML that is a scalar", text: "# nothing\ntext\n" },
-    { name: "YAML with open lists in lists", text: `- ${"[".repeat(50_000)}` },
-    { name: "YAML with lists in lists", text: `- ${"[".repeat(10_000)}${"]".repeat(10_000)}` },
-    { name: "YAML with lists in lists, by dashes", text: "- ".repeat(20_000) },
-    {
-      name: "two documents of YAML",
-      text: "- baseUrl: https://a.example\n---\n- baseUrl: https://b.example\n",
-    },
-    { name: "a binary file", text: "\u0000\u0001\u0002" },
-  ])("$name", async ({ text }) => {
-    const error = await refusal(text);
+    { name: "too many lines", text: '{"baseUrl":"https://a.b"}\n'.repeat(100_001), code: large },
+    { name: "too many characters", text: `baseUrl,x\n${"y".repeat(34_000_000)}`, code: large },
+    { name: "too much YAML", text: `- ${"y".repeat(9_000_000)}`, code: large },
+  ])("$name", async ({ text, code }) => {
+    const error = await rejectionOf(read(text));
     expect(error).toBeInstanceOf(SurveyError);
-    expect(error.code).toBe("customers_invalid");
-    expect(error.message).toMatch(/[A-Z].*\.$/s);
-  });
-
-  test.each([
-    { name: "too many rows", text: `baseUrl\n${"https://a.example\n".repeat(100_001)}` },
-    { name: "too many lines of JSON", text: '{"baseUrl":"https://a.example"}\n'.repeat(100_001) },
-    { name: "too many characters", text: `baseUrl,x\n${"y".repeat(34_000_000)}` },
-    { name: "too much YAML", text: `- ${"y".repeat(9_000_000)}` },
-  ])("$name", async ({ text }) => {
-    expect((await refusal(text)).code).toBe("customers_too_large");
+    expect(error).toMatchObject({ code, message: expect.stringMatching(/[A-Z].*\.$/s) });
   });
 });

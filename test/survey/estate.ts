@@ -127,10 +127,8 @@ export function makeEstate(
   const jwks = { keys: [{ ...publicJwk(rsaKey()), kid: "one" }] };
   const truth = new Map<string, Truth>();
   const customers = Array.from({ length: size }, (_, index): Customer => {
-    const isBroken = index % brokenEvery === brokenEvery - 1;
-    const breakage = isBroken
-      ? breakages[Math.floor(index / brokenEvery) % breakages.length]
-      : undefined;
+    const turn = Math.floor(index / brokenEvery) % breakages.length;
+    const breakage = index % brokenEvery === brokenEvery - 1 ? breakages[turn] : undefined;
     const kind = breakage?.kind ?? (index % 2 === 0 ? "A" : "B");
     const tenantId = `t${index}`;
     const clientId = `client-${index}`;
@@ -170,17 +168,9 @@ export function makeEstate(
     if (host === "a" || host === "b") return emulators[host].fetch(url, init);
     const answer = answers[host];
     if (answer === undefined)
-      throw new TypeError("fetch failed", {
-        cause: Object.assign(new Error(), { code: "ECONNREFUSED" }),
-      });
+      throw Object.assign(new TypeError("fetch failed"), { cause: { code: "ECONNREFUSED" } });
     return answer();
   };
-  return {
-    customers,
-    truth,
-    fetch,
-    requests,
-    folder,
-    delete: () => rmSync(folder, { recursive: true }),
-  };
+  const remove = () => rmSync(folder, { recursive: true });
+  return { customers, truth, fetch, requests, folder, delete: remove };
 }

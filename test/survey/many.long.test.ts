@@ -49,11 +49,10 @@ function linesOf(path: string): readonly string[] {
 /** The medians of ten parts, in MiB. */
 function curve(bytes: readonly number[]): number[] {
   return Array.from({ length: 10 }, (_, part) => {
-    const [from, to] = [part, part + 1].map((one) => Math.floor((one * bytes.length) / 10)) as [
-      number,
-      number,
-    ];
-    const sorted = bytes.slice(from, Math.max(to, from + 1)).sort((one, other) => one - other);
+    const at = (tenth: number) => Math.floor((tenth * bytes.length) / 10);
+    const sorted = bytes
+      .slice(at(part), Math.max(at(part + 1), at(part) + 1))
+      .sort((a, b) => a - b);
     return Math.round((sorted[Math.floor(sorted.length / 2)] ?? Number.NaN) / 2 ** 20);
   });
 }
@@ -66,14 +65,8 @@ test(
     const rows = estate.customers.map(({ other, ...one }) => JSON.stringify({ ...one, ...other }));
     writeFileSync(path("customers"), rows.join("\n"));
     const start = (name: string) => {
-      const args = [
-        "survey",
-        path("customers"),
-        "--skip-wrong-rows",
-        "--state",
-        path("state"),
-        "--json",
-      ];
+      const state = ["--state", path("state"), "--skip-wrong-rows"];
+      const args = ["survey", path("customers"), ...state, "--json"];
       const env = {
         NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(sampler)}`,
         MEMORY_FILE: path(`${name}.memory`),
@@ -119,10 +112,8 @@ test(
     const samples: [heap: number, resident: number][] = linesOf(path("resumed.memory")).map(
       (line) => JSON.parse(line),
     );
-    const [heap, resident] = [
-      curve(samples.map(([one]) => one)),
-      curve(samples.map(([, one]) => one)),
-    ];
+    const heap = curve(samples.map(([one]) => one));
+    const resident = curve(samples.map(([, one]) => one));
     const count = asked.length - finished.size;
     console.log(
       `${count} customers in ${seconds.toFixed(1)} s, ${(count / seconds).toFixed(0)} ` +

@@ -9,29 +9,21 @@ import {
   parseResults,
   resultsCsv,
   resultsPage,
-  type SurveyError,
   type SurveyResult,
 } from "../../src/survey/index.js";
 import { hostile, results } from "./results.js";
 
 const [works, served, fails, down] = results as [
-  SurveyResult,
-  SurveyResult,
-  SurveyResult,
-  SurveyResult,
+  ...[SurveyResult, SurveyResult, SurveyResult, SurveyResult],
 ];
 
 describe("the CSV", () => {
   test("has no cell that begins a formula, in its first line neither", () => {
     const formulas = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "＝1"];
     const others = formulas.map((formula) => ({
-      ...works,
-      other: { [formula]: formula },
-      tenantId: "-a",
+      ...{ ...works, other: { [formula]: formula }, tenantId: "-a" },
     }));
-    const rows: string[][] = parse(resultsCsv([...results, ...others]), {
-      relax_column_count: false,
-    });
+    const rows: string[][] = parse(resultsCsv([...results, ...others]));
     expect(rows).toHaveLength(1 + results.length + formulas.length);
     for (const cell of rows.flat()) expect(cell).not.toMatch(/^[=+\-@\t\r＝]/);
   });
@@ -47,41 +39,32 @@ describe("the CSV", () => {
   });
 
   test("has a column for each member, and for the other columns of the rows at the end", () => {
-    const [header, ...rows]: string[][] = parse(resultsCsv(results));
-    expect(header?.slice(0, 8)).toEqual([
-      ...["tenantId", "baseUrl", "variant", "works", "state", "code", "problem", "remedy"],
-    ]);
-    expect(header?.slice(-3)).toEqual(["region", hostile, "constructor"]);
-    const cells = (row: number, name: string) => rows[row]?.[header?.indexOf(name) ?? -1];
-    expect(cells(2, "state")).toBe("fails");
-    expect(cells(2, "changes")).toBe("broke moved");
-    expect(cells(3, "constructor")).toBe("'-2");
-    expect(cells(3, "code")).toBe("network_failed");
-    expect(cells(0, "constructor")).toBe("");
-    expect(cells(0, "at")).toBe("2026-01-02T03:04:05.000Z");
+    const [header = [], ...rows]: string[][] = parse(resultsCsv(results));
+    const first = "tenantId baseUrl variant works state code problem remedy";
+    expect(header.slice(0, 8).join(" ")).toBe(first);
+    expect(header.slice(-3)).toEqual(["region", hostile, "constructor"]);
+    const cell = (row: number, name: string) => rows[row]?.[header.indexOf(name)];
+    expect([cell(2, "state"), cell(2, "changes")]).toEqual(["fails", "broke moved"]);
+    expect([cell(3, "constructor"), cell(3, "code")]).toEqual(["'-2", "network_failed"]);
+    expect([cell(0, "constructor"), cell(0, "at")]).toEqual(["", "2026-01-02T03:04:05.000Z"]);
   });
 });
 
 describe("the page", () => {
-  const about = {
-    startedAt: works.at,
-    seconds: 3.2,
-    since: hostile,
-    gone: [{ ...down, baseUrl: hostile }],
-  };
-  const page = resultsPage(results, about);
+  const gone = [{ ...down, baseUrl: hostile }];
+  const page = resultsPage(results, { startedAt: works.at, seconds: 3.2, since: hostile, gone });
 
   test("escapes all text of servers and rows, and shows direction marks", () => {
     expect(page.match(/<script/g)).toHaveLength(1);
     expect(page.match(/<\/style/g)).toHaveLength(1);
-    expect(page).not.toContain("alert(1)</");
-    for (const character of ["\u202e", "\u0000"]) expect(page).not.toContain(character);
+    expect(page).not.toMatch(/alert\(1\)<\/|\u202e/);
+    expect(page).not.toContain("\u0000");
     expect(page).toContain("&#60;script&#62;alert(1)");
   });
 
   test("allows its own script and stylesheet alone, by their hashes, and loads nothing", () => {
     const hashOf = (tag: string) => {
-      const [, content = ""] = new RegExp(`<${tag}>([^]*?)</${tag}>`).exec(page) ?? [];
+      const [, content = ""] = new RegExp(`<${tag}>([\\s\\S]*?)</${tag}>`).exec(page) ?? [];
       return `'sha256-${createHash("sha256").update(content).digest("base64")}'`;
     };
     const policy = /content-security-policy" content="([^"]*)"/.exec(page)?.[1];
@@ -93,24 +76,17 @@ describe("the page", () => {
   });
 
   test("counts each variant and state, names the reasons, and has who does not work first", () => {
-    const row = (state: string) =>
-      [
-        ...(new RegExp(`>${state}</span></th>(.*)</tr>`).exec(page)?.[1] ?? "").matchAll(
-          /<td>(\d+)/g,
-        ),
-      ].map(([, number]) => Number(number));
-    expect([row("does not work"), row("works"), row("served")]).toEqual([
-      [0, 1, 1, 2],
-      [1, 0, 0, 1],
-      [0, 1, 0, 1],
-    ]);
+    const counts = (state: string) => {
+      const [, row = ""] = new RegExp(`>${state}</span></th>(.*)</tr>`).exec(page) ?? [];
+      return [...row.matchAll(/<td>(\d+)/g)].map(([, number]) => Number(number));
+    };
+    expect(counts("does not work")).toEqual([0, 1, 1, 2]);
+    expect(counts("works")).toEqual([1, 0, 0, 1]);
+    expect(counts("served")).toEqual([0, 1, 0, 1]);
     expect(page).toMatch(/data-find="token_refused"><code>token_refused<\/code> 1</);
-    const order = ["initech", "no tenant", "acme", "umbrella"].map((name) =>
-      page.indexOf(`<strong>${name}<`),
-    );
-    expect(order).toEqual([...order].sort((one, other) => one - other));
-    expect(page).toContain("no longer works: 1");
-    expect(page).toContain("not asked about any more: 1");
+    const order = ["initech", "no tenant", "acme", "umbrella"];
+    expect(page).toMatch(new RegExp(order.map((name) => `<strong>${name}<`).join("[\\s\\S]*")));
+    expect(page).toMatch(/no longer works: 1[\s\S]*not asked about any more: 1/);
   });
 
   test("of a survey without a failure or an earlier one has no parts for them", () => {
@@ -125,20 +101,14 @@ describe("an earlier result", () => {
   const interruption = '{"error":{"code":"interrupted","message":"Interrupted.","exitCode":130}}';
 
   test.each([
-    { name: "JSON lines", text: lines },
     { name: "JSON lines with empty lines", text: `\n${lines.replaceAll("\n", "\r\n\r\n")}\n` },
     { name: "JSON lines of an interrupted survey", text: `${lines}\n${interruption}\n` },
     { name: "the CSV", text: resultsCsv(results) },
   ])("is read from $name", ({ text }) => {
-    const read = parseResults(text).map(({ baseUrl, tenantId, variant, works }) => [
-      baseUrl,
-      tenantId,
-      variant,
-      works,
-    ]);
-    expect(read).toEqual(
-      results.map(({ baseUrl, tenantId, variant, works }) => [baseUrl, tenantId, variant, works]),
-    );
+    const members = ({ baseUrl, tenantId, variant, works }: EarlierResult) => [
+      ...[baseUrl, tenantId, variant, works],
+    ];
+    expect(parseResults(text).map(members)).toEqual(results.map(members));
   });
 
   test("of a tenant whose id begins like a formula is the same in CSV", () => {
@@ -155,19 +125,13 @@ describe("an earlier result", () => {
     { name: "a broken line", text: `${lines}\n{"baseUrl"` },
     { name: "a CSV with another verdict", text: resultsCsv([works]).replace(",true,", ",maybe,") },
   ])("is refused if it is $name", ({ text }) => {
-    let code = "";
-    try {
-      parseResults(text);
-    } catch (error) {
-      code = (error as SurveyError).code;
-    }
-    expect(code).toBe("earlier_invalid");
+    const invalid = expect.objectContaining({ code: "earlier_invalid" });
+    expect(() => parseResults(text)).toThrow(invalid);
   });
 
   test.each<[string, Partial<EarlierResult>, Partial<SurveyResult>, string[]]>([
     ["the same", {}, {}, []],
     ["another variant", { variant: "B" }, {}, ["moved"]],
-    ["a failure", {}, { works: false }, ["broke"]],
     ["a failure of an unknown variant", {}, { works: false, variant: null }, ["broke"]],
     ["a recovery", { works: false, variant: null }, {}, ["recovered"]],
     ["a move that broke it", { variant: "B" }, { works: false }, ["moved", "broke"]],
