@@ -96,16 +96,6 @@ describe("a refresh", () => {
     expect([server.codes[0], server.refreshes[0]]).toMatchObject([secret, secret]);
   });
 
-  test("sends the newest refresh token after another process has renewed the login", async () => {
-    const { auth: slept, server, clock, options } = await loggedIn();
-    const other = await resumeAuth(options);
-    clock.advance(hourMs);
-    await other?.getAccessToken();
-    clock.advance(hourMs);
-    expect((await slept.getAccessToken()).value).toBe("access-token-3");
-    expect(sentTokens(server)).toEqual(["refresh-token-1", "refresh-token-2"]);
-  });
-
   test("is retried after 429s until the deadline, which rejects with retryAt", async () => {
     const { auth, server, clock } = await expiredLogin();
     const waits = clock.skipSleeps();
@@ -115,15 +105,6 @@ describe("a refresh", () => {
     expect(error).toMatchObject({ code: "rate_limited", retryAt: expect.any(Number) });
     expect(server.refreshes).toHaveLength(waits.length + 1);
     expect(waits.length).toBeGreaterThan(50);
-  });
-
-  test("near expiry runs in the background while the old token is served", async () => {
-    const { auth, server, clock } = await loggedIn();
-    clock.advance(hourMs - 60_000);
-    expect((await auth.getAccessToken()).value).toBe("access-token-1");
-    await settle();
-    expect(server.refreshes).toHaveLength(1);
-    expect((await auth.getAccessToken()).value).toBe("access-token-2");
   });
 
   test("runs to its end, is passed to waitUntil and is stored when all 100 callers abort", async () => {
@@ -200,29 +181,18 @@ describe("a refresh", () => {
   const never = () => new Promise<never>(() => {});
   const down = (code: StoreErrorCode) => () => Promise.reject(new StoreError(code, "down"));
   type Broken = Partial<Record<keyof TokenStore, () => Promise<never>>>;
-  test.each<{ name: string; broken: Broken; code: StoreErrorCode }>([
-    {
-      name: "that cannot be recorded",
-      broken: { set: down("store_unavailable") },
-      code: "store_unavailable",
-    },
-    {
-      name: "that does not get the lock",
-      broken: { lock: down("store_locked") },
-      code: "store_locked",
-    },
-    { name: "whose store never locks", broken: { lock: never }, code: "store_locked" },
-    { name: "whose store never reads", broken: { get: never }, code: "store_unavailable" },
-    { name: "whose store never writes", broken: { set: never }, code: "store_unavailable" },
-    {
-      name: "whose store resolves lock without running the task",
-      broken: { lock: async () => undefined as never },
-      code: "store_unavailable",
-    },
-  ])("$name is not sent before the store works again", async ({ broken, code }) => {
+  const broken = (name: string, methods: Broken, code: StoreErrorCode) => ({ name, methods, code });
+  test.each([
+    broken("that cannot be recorded", { set: down("store_unavailable") }, "store_unavailable"),
+    broken("that does not get the lock", { lock: down("store_locked") }, "store_locked"),
+    broken("whose store never locks", { lock: never }, "store_locked"),
+    broken("whose store never reads", { get: never }, "store_unavailable"),
+    broken("whose store never writes", { set: never }, "store_unavailable"),
+    broken("that lock does not run", { lock: async () => [] as never }, "store_unavailable"),
+  ])("$name is not sent before the store works again", async ({ methods, code }) => {
     const { auth, server, clock, store } = await expiredLogin();
     const original = { ...store };
-    Object.assign(store, broken);
+    Object.assign(store, methods);
     const refused = rejectionOf(clock.through(auth.getAccessToken()));
     expect(await refused).toMatchObject({ name: "StoreError", code });
     expect(server.refreshes).toHaveLength(0);
@@ -231,14 +201,12 @@ describe("a refresh", () => {
   });
 
   const run: TokenStore["lock"] = (_key, task) => task();
+  const early: TokenStore["lock"] = async (...args) => void run(...args) as never;
   test.each<{ name: string; lock: TokenStore["lock"] }>([
     { name: "never reports that it was released", lock: (...args) => run(...args).then(never) },
     { name: "cannot be released", lock: (...args) => run(...args).then(down("store_unavailable")) },
     { name: "runs its task twice", lock: (...args) => run(...args).then(() => run(...args)) },
-    {
-      name: "resolves before its task has ended",
-      lock: async (...args) => void run(...args) as never,
-    },
+    { name: "resolves before its task has ended", lock: early },
   ])("under a lock that $name is sent once, and its token is returned", async ({ lock }) => {
     const { auth, server, clock, store } = await expiredLogin();
     store.lock = lock;
@@ -246,7 +214,7 @@ describe("a refresh", () => {
     expect(server.refreshes).toHaveLength(1);
   });
 
-  test.each([7, {}, { value: 7, version: "1" }, { value: "{", version: "1" }])(
+  test.each([7, { value: "{", version: "1" }])(
     "from a store that answers %j ends the login, because its refresh token may be spent",
     async (answer) => {
       const { auth, server, store } = await expiredLogin();
@@ -297,7 +265,6 @@ describe("a lost response to a refresh", () => {
   };
   test.each([
     { name: "throws", body: failing },
-    { name: "returns undefined", body: () => undefined },
     { name: "returns a promise", body: async () => ({}) },
     { name: "returns what is not JSON", body: () => ({ when: 1n }) },
   ])("is not assumed if refreshBody $name: the next call tries again", async ({ body }) => {
@@ -306,12 +273,7 @@ describe("a lost response to a refresh", () => {
       isBroken ? body() : { grant_type: "refresh_token", refresh_token, client_id: "portal" };
     const { auth, server } = await expiredLogin({ settings: { refreshBody } });
     const error = await rejectionOf(auth.getAccessToken());
-    const refusal = {
-      name: "ConfigurationError",
-      code: "credential_invalid",
-      option: "refreshBody",
-    };
-    expect(error).toMatchObject(refusal);
+    expect(error).toMatchObject({ code: "credential_invalid", option: "refreshBody" });
     expect(inspect(error, { depth: 9 })).not.toContain("refresh-token-1");
     isBroken = false;
     expect((await auth.getAccessToken()).value).toBe("access-token-2");
@@ -383,17 +345,9 @@ describe("with a store that a crash may set back, a refresh token", () => {
   });
 
   test.each([
-    {
-      name: "is sent as soon as a store answers again that failed meanwhile",
-      timeoutMs: 5_000,
-      fails: false,
-    },
-    {
-      name: "is sent later by the process that could not check the record",
-      timeoutMs: 400,
-      fails: true,
-    },
-  ])("$name, as it was not sent before", async ({ timeoutMs, fails }) => {
+    { name: "as soon as a store that failed meanwhile answers", timeoutMs: 5_000, fails: false },
+    { name: "later if the record could not be checked", timeoutMs: 400, fails: true },
+  ])("is sent $name, as it was not sent before", async ({ timeoutMs, fails }) => {
     const { auth, server, clock, store, noted } = await forgetful({ timeoutMs });
     const { get } = store;
     const renewed = auth.getAccessToken();
@@ -436,12 +390,9 @@ describe("with a store that a crash may set back, a refresh token", () => {
 });
 
 describe("a refresh that is refused", () => {
-  test.each([
-    { name: "invalid_grant", status: 400, body: { error: "invalid_grant" } },
-    { name: "a list", status: 401, body: [17] },
-  ])("with $name ends the login", async ({ status, body }) => {
+  test("with invalid_grant ends the login", async () => {
     const { auth, server, store, options } = await expiredLogin();
-    server.before = () => Response.json(body, { status });
+    server.before = () => Response.json({ error: "invalid_grant" }, { status: 400 });
     const error = await rejectionOf(auth.getAccessToken());
     expect(error).toMatchObject({ name: "LoginRequiredError", code: "login_refused" });
     expect(await rejectionOf(auth.getAccessToken())).toBe(error);
@@ -469,35 +420,22 @@ describe("a refresh that is refused", () => {
     expect(server.refreshes).toHaveLength(1);
   });
 
-  test.each([
-    { name: "invalid_client", status: 401, code: "token_refused", id: "client_secret_missing" },
-    { name: "invalid_request", status: 400, code: "token_refused", id: "client_secret_missing" },
-    { name: "not_found", status: 404, code: "response_shape", id: undefined },
-  ])(
-    "with $name keeps the login, and is repeated after the backoff",
-    async ({ name, status, code, id }) => {
-      const { auth, server, clock } = await expiredLogin();
-      server.before = () => Response.json({ error: name }, { status });
-      const error = await rejectionOf(auth.getAccessToken());
-      expect(error).toMatchObject({ code, ...(id !== undefined && { causes: [{ id }] }) });
-      server.before = undefined;
-      expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code });
-      expect(server.refreshes).toHaveLength(1);
+  test("with invalid_client keeps the login, and is repeated after the backoff or with another secret", async () => {
+    let clientSecret = "old-secret";
+    const credential = apiClient(() => ({ ...client, clientSecret }));
+    const { auth, server, clock } = await expiredLogin({ options: { credential } });
+    server.before = () => Response.json({ error: "invalid_client" }, { status: 401 });
+    const refused = { code: "token_refused", causes: [{ id: "client_secret_mismatch" }] };
+    for (const sent of [1, 2]) {
+      for (const _time of [1, 2])
+        expect(await rejectionOf(auth.getAccessToken())).toMatchObject(refused);
+      expect(server.refreshes).toHaveLength(sent);
       clock.advance(1_000);
-      expect((await auth.getAccessToken()).value).toBe("access-token-2");
-    },
-  );
-});
-
-test("a changed client secret ends the backoff of a refused refresh", async () => {
-  let clientSecret = "old-secret";
-  const credential = apiClient(() => ({ ...client, clientSecret }));
-  const { auth, server } = await expiredLogin({ options: { credential } });
-  const refusal = () => Response.json({ error: "invalid_client" }, { status: 401 });
-  server.before = ({ client_secret }) => (client_secret === "old-secret" ? refusal() : undefined);
-  expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "token_refused" });
-  clientSecret = "new-secret";
-  expect((await auth.getAccessToken()).value).toBe("access-token-2");
+    }
+    server.before = undefined;
+    clientSecret = "new-secret";
+    expect((await auth.getAccessToken()).value).toBe("access-token-2");
+  });
 });
 
 describe("the end of a login", () => {
