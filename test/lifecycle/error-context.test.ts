@@ -25,57 +25,27 @@ const broken = (): never => {
 const ofTenant = { tenantId: "acme", baseUrl: BASE_URL, variant: "B" };
 const options = { baseUrl: BASE_URL, tenantId: "acme", retryDeadlineMs: 0 } as const;
 
-interface Row {
-  readonly name: string;
-  readonly script: FetchScript;
-  readonly expected: object;
-}
-
 describe("the error of a call says whose it is and which request it is about:", () => {
-  test.each<Row>([
-    {
-      name: "a refused call",
-      script: ({ url }) => (isToken(url) ? tokenAnswer() : Response.json({}, { status: 404 })),
-      expected: { name: "ApiError", operationId: "listDevices" },
-    },
-    {
-      name: "an answer that is not JSON",
-      script: ({ url }) => (isToken(url) ? tokenAnswer() : new Response("<p>")),
-      expected: { name: "UnexpectedResponseError", operationId: "listDevices" },
-    },
-    {
-      name: "a network fault of the call",
-      script: ({ url }) => (isToken(url) ? tokenAnswer() : broken()),
-      expected: { name: "TransportError", operationId: "listDevices" },
-    },
-    {
-      name: "a refused token request",
-      script: refusal,
-      expected: { name: "TokenRequestError", clientId: ACCOUNT_ID },
-    },
-    {
-      name: "a network fault of the token request",
-      script: broken,
-      expected: { name: "TransportError", clientId: ACCOUNT_ID },
-    },
-    {
-      name: "a token endpoint without JSON",
-      script: () => new Response("<p>"),
-      expected: { name: "UnexpectedResponseError", clientId: ACCOUNT_ID },
-    },
-    {
-      name: "a rate limit of the token endpoint",
-      script: () => new Response(null, { status: 429, headers: { "retry-after": "60" } }),
-      expected: { name: "RateLimitedError", clientId: ACCOUNT_ID },
-    },
-  ])("$name", async ({ script, expected }) => {
+  const ofCall = { operationId: "listDevices" };
+  const ofToken = { clientId: ACCOUNT_ID };
+  const late = () => new Response(null, { status: 429, headers: { "retry-after": "60" } });
+  const page = () => new Response("<p>");
+  test.each<{ name: string; token?: () => Response; api?: () => Response; expected: object }>([
+    { name: "ApiError", api: () => Response.json({}, { status: 404 }), expected: ofCall },
+    { name: "UnexpectedResponseError", api: page, expected: ofCall },
+    { name: "TransportError", api: broken, expected: ofCall },
+    { name: "TokenRequestError", token: refusal, expected: ofToken },
+    { name: "TransportError", token: broken, expected: ofToken },
+    { name: "UnexpectedResponseError", token: page, expected: ofToken },
+    { name: "RateLimitedError", token: late, expected: ofToken },
+  ])("$name with $expected", async ({ name, token = tokenAnswer, api = broken, expected }) => {
+    const script: FetchScript = ({ url }) => (isToken(url) ? token() : api());
     const { auth, events } = scriptedAuth("B", script, { retryDeadlineMs: 0 });
-    const error = await createService(auth, { maxRetries: 0 })
-      .call("listDevices")
-      .then((outcome) => ("error" in outcome ? outcome.error : undefined), rejected);
+    const outcome = createService(auth, { maxRetries: 0 }).call("listDevices");
+    const error = await outcome.then(({ error }) => error, rejected);
     const { requestId } = events[0] ?? {};
     expect(requestId).toBeTypeOf("string");
-    expect(error).toMatchObject({ ...ofTenant, ...expected, requestId });
+    expect(error).toMatchObject({ ...ofTenant, name, ...expected, requestId });
     // Calls of other operations may wait for the same token.
     expect("clientId" in Object(error) && "operationId" in Object(error)).toBe(false);
     expect(JSON.parse(JSON.stringify(error))).toMatchObject({ ...ofTenant, requestId });
@@ -129,20 +99,15 @@ test.each(["A", "B"] as const)(
   },
 );
 
-test("a detection without a verdict says for which tenant and deployment", async () => {
-  const fetch = scriptedFetch(() => new Response("", { status: 404 }));
+test.each([
+  { name: "VariantError", script: () => new Response("", { status: 404 }) },
+  { name: "TransportError", script: broken },
+])("the $name of a detection says for which tenant and deployment", async ({ name, script }) => {
+  const credentials = [plugin(), account()];
   const error = await rejectionOf(
-    connect({ ...options, fetch, credentials: [plugin(), account()] }),
+    connect({ ...options, fetch: scriptedFetch(script), credentials }),
   );
-  expect(error).toMatchObject({ name: "VariantError", tenantId: "acme", baseUrl: BASE_URL });
-});
-
-test("a detection that gets no answer has the requestId of no event, since it has none, but the tenant", async () => {
-  const fetch = scriptedFetch(broken);
-  const error = await rejectionOf(
-    connect({ ...options, fetch, credentials: [plugin(), account()] }),
-  );
-  expect(error).toMatchObject({ name: "TransportError", tenantId: "acme", baseUrl: BASE_URL });
+  expect(error).toMatchObject({ name, tenantId: "acme", baseUrl: BASE_URL });
 });
 
 test("a key that cannot be read says for which tenant", async () => {
@@ -188,16 +153,6 @@ test("a launch that is refused, and a login whose state differs, say whose they 
   });
 });
 
-test("an error that a refused identity keeps is not overwritten by later calls", async () => {
-  const { auth, events } = scriptedAuth("B", refusal);
-  const first = await rejectionOf(auth.getAccessToken());
-  const again = await rejectionOf(auth.getAccessToken());
-  expect(again).toBe(first);
-  expect(again).toMatchObject({
-    requestId: events.find(({ type }) => type === "token_failed")?.requestId,
-  });
-});
-
 test("the stack of a refused token request ends with the frames of its caller, also of one that gets a stored error", async () => {
   const service = createService(
     createAuth({ ...options, credential: account(), fetch: scriptedFetch(refusal) }),
@@ -210,12 +165,6 @@ test("the stack of a refused token request ends with the frames of its caller, a
   expect(again).toBe(first);
   expect(again.stack).toMatch(/\bexplainRefusal[\s\S]*\bshown\b/);
   expect(again.stack).not.toContain("nightlyJob");
-});
-
-test("without a listener an error has a requestId too", async () => {
-  const auth = createAuth({ ...options, credential: account(), fetch: scriptedFetch(refusal) });
-  const error = await rejectionOf(auth.getAccessToken());
-  expect(error).toMatchObject({ ...ofTenant, clientId: ACCOUNT_ID, requestId: expect.any(String) });
 });
 
 function rejected(error: unknown): unknown {

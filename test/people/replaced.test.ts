@@ -37,10 +37,8 @@ function machine() {
     fetch: async (_url: string, { body }: RequestInit = {}) => {
       const { code, refresh_token = "" } = JSON.parse(String(body));
       const who = code ?? `${refresh_token.split("-")[2]}-${++refreshes}`;
-      return Response.json({
-        access_token: `access-of-${who}`,
-        refresh_token: `refresh-of-${who}`,
-      });
+      const tokens = { access_token: `access-of-${who}`, refresh_token: `refresh-of-${who}` };
+      return Response.json(tokens);
     },
   };
   async function logIn(who: string): Promise<PersonAuth<"B">> {
@@ -75,10 +73,8 @@ describe("a login under the name of an earlier login", () => {
     expect(await tokenOf(bob)).toBe("access-of-bob");
     clock.advance(hourMs);
     const message = "The store failed. See the cause.";
-    expect(await rejectionOf(bob.getAccessToken())).toMatchObject({
-      code: "store_unavailable",
-      message,
-    });
+    const failed = { code: "store_unavailable", message };
+    expect(await rejectionOf(bob.getAccessToken())).toMatchObject(failed);
     down.clear();
     expect(await tokenOf(bob)).toBe("access-of-bob-1");
     expect(await tokenOf(await resumeAuth(options))).toBe("access-of-bob-1");
@@ -95,23 +91,17 @@ describe("a login under the name of an earlier login", () => {
     expect(await tokenOf(await resumeAuth(options))).toBe("access-of-bob-1");
   });
 
-  test("ends the earlier one at its token's expiry, in every process", async () => {
+  test("ends the earlier one at its token's expiry, in every process, and is kept when that is forgotten", async () => {
     const { clock, options, logIn } = machine();
     const alice = await logIn("alice");
     const elsewhere = await resumeAuth(options);
-    const bob = await logIn("bob");
-    clock.advance(hourMs);
-    for (const auth of [alice, elsewhere])
-      expect(await rejectionOf(tokenOf(auth))).toMatchObject({ code: "login_expired" });
-    expect(await tokenOf(bob)).toBe("access-of-bob-1");
-  });
-
-  test("is kept when the earlier one is forgotten", async () => {
-    const { options, logIn } = machine();
-    const alice = await logIn("alice");
     await logIn("bob");
     await alice.forget();
     expect(await tokenOf(await resumeAuth(options))).toBe("access-of-bob");
+    clock.advance(hourMs);
+    for (const auth of [alice, elsewhere])
+      expect(await rejectionOf(tokenOf(auth))).toMatchObject({ code: "login_expired" });
+    expect(await tokenOf(await resumeAuth(options))).toBe("access-of-bob-1");
   });
 
   test.each(["forgotten", "refused"])(
