@@ -3,79 +3,50 @@
 import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { stringify } from "yaml";
 import { type GenerateError, generate, type Notice } from "../../src/generate/index.js";
-import { answer, generated, json, DONE as ok, openapi, sample } from "./sample-documents.js";
+import { generated, DONE as ok, openapi, START, sample } from "./sample-documents.js";
 
 describe("references to other files", () => {
-  const files: Readonly<Record<string, object>> = {
-    "schemas/pets.yaml": {
-      Pet: {
-        type: "object",
-        properties: {
-          owner: { $ref: "./people.yaml#/Person" },
-          next: { $ref: "#/Pet" },
-          tag: { $ref: "#/Tag" },
-        },
-      },
-      Tag: { type: "string", enum: ["cat", "dog"] },
-    },
-    "schemas/people.yaml": {
-      Person: {
-        type: "object",
-        properties: { pets: { type: "array", items: { $ref: "pets.yaml#/Pet" } } },
-      },
-    },
-    "paths/pets.yaml": {
-      parameters: [{ $ref: "../parameters.yaml#/limit" }],
-      get: {
-        operationId: "listPets",
-        responses: {
-          200: { $ref: "../responses.yaml" },
-          default: {
-            description: "Wrong.",
-            content: json({ $ref: "../openapi.yaml#/components/schemas/Problem" }),
-          },
-        },
-      },
-    },
-    "parameters.yaml": {
-      limit: { name: "limit", in: "query", required: true, schema: { type: "integer" } },
-    },
-    "responses.yaml": { description: "Pets.", content: json({ $ref: "schemas/pets.yaml#/Pet" }) },
+  const files: Readonly<Record<string, string>> = {
+    "schemas/pets.yaml": `
+Pet:
+  type: object
+  properties:
+    { owner: { $ref: ./people.yaml#/Person }, next: { $ref: "#/Pet" }, tag: { $ref: "#/Tag" } }
+Tag: { type: string, enum: [cat, dog] }`,
+    "schemas/people.yaml": `
+Person: { type: object, properties: { pets: { type: array, items: { $ref: pets.yaml#/Pet } } } }`,
+    "paths/pets.yaml": `
+parameters: [{ $ref: ../parameters.yaml#/limit }]
+get:
+  operationId: listPets
+  responses:
+    { 200: { $ref: ../responses.yaml }, 400: { $ref: ../openapi.yaml#/components/responses/B } }`,
+    "parameters.yaml":
+      "limit: { name: limit, in: query, required: true, schema: { type: integer } }",
+    "responses.yaml": `
+description: Pets.
+content: { application/json: { schema: { $ref: schemas/pets.yaml#/Pet } } }`,
   };
-  const main = openapi(
-    { "/pets": { $ref: "./paths/pets.yaml" }, "/more": { $ref: "./paths/pets.yaml" } },
-    {
-      schemas: {
-        Problem: { type: "object", properties: { code: { type: "integer" } } },
-        Pet: { type: "number" },
-      },
-    },
-  );
+  const main = `${START}
+paths: { /pets: { $ref: ./paths/pets.yaml }, /more: { $ref: ./paths/pets.yaml } }
+components: { schemas: { Pet: { type: number } }, responses: { B: { description: Wrong. } } }`;
 
   /** Writes the document and its files into a folder of its own. */
-  async function written(document: object, others: Readonly<Record<string, object>> = files) {
+  async function written(document: string, others: Readonly<Record<string, string>> = files) {
     const { out } = await sample({});
     const root = join(dirname(out), "api");
     for (const [name, content] of Object.entries({ ...others, "openapi.yaml": document })) {
       await mkdir(dirname(join(root, name)), { recursive: true });
-      await writeFile(join(root, name), stringify(content));
+      await writeFile(join(root, name), content);
     }
-    const notices: Notice[] = [];
-    const documents = { A: join(root, "openapi.yaml") };
-    return {
-      documents,
-      out,
-      root,
-      notices,
-      onNotice: (notice: Notice) => void notices.push(notice),
-    };
+    return { documents: { A: join(root, "openapi.yaml") }, out, root };
   }
 
   test("are followed, and their files are in the lock", async () => {
-    const { documents, out, notices, onNotice } = await written(main);
-    await generate({ documents, out, onNotice });
+    const { documents, out } = await written(main);
+    const notices: Notice[] = [];
+    await generate({ documents, out, onNotice: (notice) => void notices.push(notice) });
     const types = await readFile(join(out, "variant-a.ts"), "utf8");
     expect(types).toContain('owner?: components["schemas"]["Person"];');
     expect(types).toContain('pets?: components["schemas"]["Pet-2"][];');
@@ -95,13 +66,8 @@ describe("references to other files", () => {
   });
 
   test("a mistake in a file is reported with its line", async () => {
-    const { documents, out } = await written(main, {
-      ...files,
-      "responses.yaml": {
-        description: "Pets.",
-        content: json({ $ref: "schemas/pets.yaml#/Missing" }),
-      },
-    });
+    const wrong = files["responses.yaml"]?.replace("#/Pet", "#/Missing") ?? "";
+    const { documents, out } = await written(main, { ...files, "responses.yaml": wrong });
     await expect(generate({ documents, out })).rejects.toMatchObject({
       code: "reference_missing",
       document: "responses.yaml",
@@ -110,29 +76,22 @@ describe("references to other files", () => {
   });
 
   test("do not leave the folder of the document, not even by a link, unless `refs` allows it", async () => {
-    const outside = {
-      "/pets": { get: { operationId: "a", responses: { 200: { $ref: "../responses.yaml" } } } },
-    };
-    const { documents, out, root } = await written(openapi(outside));
-    const others = { description: "Pets." };
-    await writeFile(join(root, "../responses.yaml"), stringify(others));
-    await expect(generate({ documents, out })).rejects.toMatchObject({
-      code: "reference_external",
-    });
+    const document = (file: string) =>
+      `${START}paths: { /pets: { get: { responses: { 200: { $ref: ${file} } } } } }`;
+    const { documents, out, root } = await written(document("../responses.yaml"));
+    await writeFile(join(root, "../responses.yaml"), "description: Pets.");
+    const refusal = { code: "reference_external" };
+    await expect(generate({ documents, out })).rejects.toMatchObject(refusal);
     await generate({ documents, out, refs: dirname(root) });
     await symlink(join(root, "../responses.yaml"), join(root, "linked.yaml"));
-    const linked = structuredClone(outside);
-    linked["/pets"].get.responses[200].$ref = "linked.yaml";
-    await writeFile(documents.A, stringify(openapi(linked)));
-    await expect(generate({ documents, out })).rejects.toMatchObject({
-      code: "reference_external",
-    });
+    await writeFile(documents.A, document("linked.yaml"));
+    await expect(generate({ documents, out })).rejects.toMatchObject(refusal);
   });
 
   test("are reported to onFile before they are read, and missing ones too", async () => {
     const { documents, out, root } = await written(main, {
       ...files,
-      "paths/pets.yaml": { $ref: "../missing.yaml" },
+      "paths/pets.yaml": "$ref: ../missing.yaml",
     });
     const read: string[] = [];
     const onFile = (path: string) => void read.push(path);
@@ -147,18 +106,11 @@ describe("references to other files", () => {
   });
 
   test("a discriminator may lead to a file or to the name of a schema", async () => {
-    const mapping = { dog: "./dog.yaml", cat: "Cat", cow: "#/components/schemas/Cat" };
-    const Pet = {
-      oneOf: [{ $ref: "./dog.yaml" }],
-      discriminator: { propertyName: "kind", mapping },
-    };
-    const Cat = { type: "object", properties: { kind: { type: "string" } } };
-    const paths = {
-      "/a": { get: { operationId: "a", responses: answer({ $ref: "#/components/schemas/Pet" }) } },
-    };
-    const { documents, out } = await written(openapi(paths, { schemas: { Pet, Cat } }), {
-      "dog.yaml": Cat,
-    });
+    const cat = "{ type: object, properties: { kind: { type: string } } }";
+    const mapping = '{ dog: ./dog.yaml, cat: Cat, cow: "#/components/schemas/Cat" }';
+    const pet = `{ oneOf: [{ $ref: ./dog.yaml }], discriminator: { propertyName: kind, mapping: ${mapping} } }`;
+    const document = `${START}components: { schemas: { Pet: ${pet}, Cat: ${cat} } }`;
+    const { documents, out } = await written(document, { "dog.yaml": cat });
     await generate({ documents, out });
     expect(await readFile(join(out, "variant-a.ts"), "utf8")).toContain(
       'Pet: components["schemas"]["dog"];',

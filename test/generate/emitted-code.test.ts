@@ -18,98 +18,77 @@ import {
   ONE_OPERATION,
   openapi,
   rowsOf,
+  START,
   sample,
 } from "./sample-documents.js";
 
 type Entry = { success: number[]; failure: number[] };
 
-const parameter = (place: string, name: string, required = place === "path") => ({
-  name,
-  in: place,
-  required,
-  schema: { type: "string" },
-});
-
-const DEEP = { type: "object", properties: { "x y": { enum: ["deep"] } } };
-const DEEP_PLACE = "#/paths/~1deep~1{b}/get/parameters/1/schema/properties";
-
-const AWKWARD = openapi(
-  {
-    "/tenants/{tenantId}/things/{thing-id}": {
-      parameters: [parameter("path", "tenantId"), parameter("path", "thing-id", false)],
-      get: {
-        operationId: "get-thing",
-        parameters: [
-          parameter("query", "fields"),
-          parameter("query", "accept"),
-          parameter("header", "X-Envelope"),
-          parameter("header", "X-Trace"),
-          parameter("header", "Authorization"),
-          parameter("header", "Accept"),
-          parameter("header", "Content-Type"),
-          parameter("cookie", "session"),
-        ],
-        // fetch sends no body with GET.
-        requestBody: { required: true, content: json({ type: "object" }) },
-        responses: {
-          200: { description: "One.", content: json({ type: "string" }) },
-          404: { $ref: "#/components/responses/NotFound" },
-          "4XX": { description: "Other.", content: json({ type: "number" }) },
-          default: {
-            description: "Any.",
-            content: { "text/plain": { schema: { type: "string" } } },
-          },
-        },
-      },
-      put: {
-        operationId: "constructor",
-        parameters: [parameter("query", "version", true)],
-        requestBody: { $ref: "#/components/requestBodies/Thing" },
-        responses: { 204: { description: "Done." }, 299: { description: "Unregistered." } },
-      },
-    },
-    "/things": {
-      post: {
-        operationId: "things.create",
-        // fetch sends this header by itself.
-        parameters: [parameter("header", "Content-Length", true)],
-        requestBody: {
-          content: { "text/csv": {}, "application/problem+json": { schema: { type: "object" } } },
-        },
-        security: [],
-        responses: { "2XX": { description: "Done.", content: {} } },
-      },
-      delete: { operationId: "'quo\"ted`", responses: { default: { description: "Any." } } },
-    },
-    "/shared": { $ref: "#/components/pathItems/Shared" },
-    "/deep/{b}": {
-      get: {
-        operationId: "deep",
-        parameters: [parameter("path", "b"), { ...parameter("query", "q"), schema: DEEP }],
-        responses: answer({ type: "array", items: { type: "integer" } }),
-      },
-    },
-    "/referring": {
-      get: {
-        operationId: "referring",
-        parameters: [{ $ref: "#/paths/~1deep~1%7Bb%7D/get/parameters/1" }],
-        responses: {
-          200: { $ref: "#/paths/~1deep~1{b}/get/responses/200" },
-          400: { description: "Deep.", content: json({ $ref: `${DEEP_PLACE}/x%20y` }) },
-        },
-      },
-    },
-  },
-  {
-    responses: { NotFound: { description: "None.", content: json({ type: "boolean" }) } },
-    requestBodies: {
-      Thing: { required: true, content: json({ type: "object", required: ["a"] }) },
-    },
-    pathItems: {
-      Shared: { get: { operationId: "getShared", responses: { 200: { description: "Shared." } } } },
-    },
-  },
-);
+const DEEP = "#/paths/~1deep~1{b}/get/parameters/1/schema/properties/x%20y";
+/** With every awkward feature. */
+const AWKWARD = `${START}
+paths:
+  /tenants/{tenantId}/things/{thing-id}:
+    parameters:
+      - { name: tenantId, in: path, required: true, schema: { type: string } }
+      - { name: thing-id, in: path, schema: { type: string } }
+    get:
+      operationId: get-thing
+      parameters:
+        - { name: fields, in: query, schema: { type: string } }
+        - { name: accept, in: query, schema: { type: string } }
+        - { name: X-Envelope, in: header, schema: { type: string } }
+        - { name: X-Trace, in: header, schema: { type: string } }
+        - { name: Authorization, in: header, schema: { type: string } }
+        - { name: Accept, in: header, schema: { type: string } }
+        - { name: Content-Type, in: header, schema: { type: string } }
+        - { name: session, in: cookie, schema: { type: string } }
+      # fetch sends no body with GET.
+      requestBody: { required: true, content: { application/json: { schema: { type: object } } } }
+      responses:
+        200: { description: One., content: { application/json: { schema: { type: string } } } }
+        404: { $ref: "#/components/responses/NotFound" }
+        4XX: { description: Other., content: { application/json: { schema: { type: number } } } }
+        default: { description: Any., content: { text/plain: { schema: { type: string } } } }
+    put:
+      operationId: constructor
+      parameters: [{ name: version, in: query, required: true, schema: { type: string } }]
+      requestBody: { $ref: "#/components/requestBodies/Thing" }
+      responses: { 204: { description: Done. }, 299: { description: Unregistered. } }
+  /things:
+    post:
+      operationId: things.create
+      # fetch sends this header by itself.
+      parameters: [{ name: Content-Length, in: header, required: true, schema: { type: string } }]
+      requestBody: { content: { text/csv: {}, application/problem+json: {} } }
+      security: []
+      responses: { 2XX: { description: Done., content: {} } }
+    delete: { operationId: "'quo\\"ted\`", responses: { default: { description: Any. } } }
+  /shared: { $ref: "#/components/pathItems/Shared" }
+  /deep/{b}:
+    get:
+      operationId: deep
+      parameters:
+        - { name: b, in: path, required: true, schema: { type: string } }
+        - { name: q, in: query, schema: { type: object, properties: { x y: { enum: [deep] } } } }
+      responses: { 200: { description: Numbers., content: { application/json: {} } } }
+  /referring:
+    get:
+      operationId: referring
+      parameters: [{ $ref: "#/paths/~1deep~1%7Bb%7D/get/parameters/1" }]
+      responses:
+        200: { $ref: "#/paths/~1deep~1{b}/get/responses/200" }
+        400: { description: Deep., content: { application/json: { schema: { $ref: "${DEEP}" } } } }
+components:
+  responses:
+    NotFound: { description: None., content: { application/json: { schema: { type: boolean } } } }
+  requestBodies:
+    Thing:
+      required: true
+      content: { application/json: { schema: { type: object, required: [a] } } }
+  pathItems:
+    Shared: { get: { operationId: getShared, responses: { 200: { description: Shared. } } } }
+`;
 
 let compiled: CompiledSample;
 /** The generated operations.ts. */
@@ -235,7 +214,7 @@ test("a row has the scope, the device parameter, a required body and whether a p
   const operation = (more: object) => ({
     post: { operationId: JSON.stringify(more), responses: {}, ...more },
   });
-  const deviceId = parameter("query", "deviceId");
+  const deviceId = { name: "deviceId", in: "query", schema: string };
   const body = (schema: object) => ({ requestBody: { content: json(schema) } });
   const named = { properties: { deviceId: string, target: { type: "string", "x-device": true } } };
   const rows: [more: object, expected: object][] = [
@@ -319,7 +298,8 @@ test("the emulator's answer for schemas that contain themselves is bounded", asy
 });
 
 test("the path parameter tenantId is optional in Variant A and required in Variant B", async () => {
-  const get = { operationId: "one", parameters: [parameter("path", "tenantId")], responses: {} };
+  const tenantId = { name: "tenantId", in: "path", required: true, schema: string };
+  const get = { operationId: "one", parameters: [tenantId], responses: {} };
   const paths = openapi({ "/{tenantId}": { get } });
   const { documents, out } = await sample(paths, paths);
   await generate({ documents, out });

@@ -1,9 +1,8 @@
 // Documents as people write them by hand: merges, empty parts, references to any place, and parts
 // of another shape. Each is read as it was meant.
 import { describe, expect, test } from "vitest";
-import { generated, json, openapi } from "./sample-documents.js";
+import { generated, json, openapi, START } from "./sample-documents.js";
 
-const START = 'openapi: 3.1.0\ninfo: { title: Odd, version: "1" }\n';
 const done = 'responses: { "200": { description: Done. } }';
 const get = (id: string, more = "") => `get: { operationId: ${id}, ${more}${done} }`;
 

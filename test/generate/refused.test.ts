@@ -1,11 +1,11 @@
-// What `generate` refuses in a document, and what is a warning unless `strict` refuses it: each with
-// its code, and with the line, the column and the pointer of the mistake.
+// What `generate` refuses in a document, and what is a warning unless `strict` refuses it: each
+// with its code, and with the line, the column and the pointer of the mistake.
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type GenerateErrorCode, generate, type Notice } from "../../src/generate/index.js";
-import { answer, ONE_OPERATION, openapi, refusalOf, sample } from "./sample-documents.js";
+import { answer, ONE_OPERATION, openapi, refusalOf, START, sample } from "./sample-documents.js";
 
 /** `says` are parts of the message, which begins with file, line, column and pointer. */
 const row = (name: string, document: object | string, ...says: readonly string[]) => ({
@@ -14,7 +14,6 @@ const row = (name: string, document: object | string, ...says: readonly string[]
 const rowsOf = (code: GenerateErrorCode, ...rows: readonly ReturnType<typeof row>[]) =>
   rows.map((one) => ({ ...one, code }));
 
-const START = 'openapi: 3.1.0\ninfo: { title: Odd, version: "1" }\n';
 /** A mistake in the third line of a document. */
 const line = (name: string, text: string, ...says: readonly string[]) =>
   row(name, `${START}${text}\n`, ...says);
@@ -65,7 +64,8 @@ const refused = [
     ),
     row(
       "a chain of aliases, each in a list of its own",
-      `x-0: &a0 [${Array(20_000).fill("x")}]\n${times(150, (at) => `x-${at + 1}: &a${at + 1} [*a${at}]`)}`,
+      `x-0: &a0 [${Array(20_000).fill("x")}]\n` +
+        times(150, (at) => `x-${at + 1}: &a${at + 1} [*a${at}]`),
     ),
     row(
       "an alias of a long string, given often",
@@ -117,7 +117,7 @@ const refused = [
     line(
       "a misspelt method",
       "components:\n  pathItems: { a: { Get: {} } }",
-      'a.yaml:4:21#/components/pathItems/a/Get: "Get" is not a method. A key of a path must be one of',
+      'a.yaml:4:21#/components/pathItems/a/Get: "Get" is not a method. A key of a path must',
     ),
     line(
       "a parameter that is a number",
@@ -182,7 +182,7 @@ const refused = [
     line(
       "a mapping to the name of no schema",
       "components: { schemas: { A: { discriminator: { propertyName: k, mapping: { a: B } } } } }",
-      'a.yaml:3:79#/components/schemas/A/discriminator/mapping/a: "B" is neither the name of a schema',
+      'a.yaml:3:79#/components/schemas/A/discriminator/mapping/a: "B" is neither the name of',
     ),
     line(
       "a mapping to no schema",

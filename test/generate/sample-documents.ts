@@ -22,6 +22,9 @@ export interface Sample {
   readonly out: string;
 }
 
+/** How a document in YAML begins. */
+export const START = 'openapi: 3.1.0\ninfo: { title: Sample, version: "1" }\n';
+
 /** A document with the given paths and components. */
 export function openapi(paths: object, components: object = {}): object {
   return { openapi: "3.1.0", info: { title: "Sample", version: "1" }, paths, components };
@@ -83,7 +86,9 @@ export async function refusalOf(document: object | string): Promise<GenerateErro
   return error as GenerateError;
 }
 
-export async function rowsOf(document: object): Promise<Record<string, Record<string, unknown>>> {
+export async function rowsOf(
+  document: object | string,
+): Promise<Record<string, Record<string, unknown>>> {
   const { documents } = await sample(document);
   const { operations } = await readApi({ A: documents.A });
   return operations.A as unknown as Record<string, Record<string, unknown>>;
@@ -103,7 +108,10 @@ export interface CompiledSample {
  * Generates from a document, compiles the result with the options of this repository, and imports
  * it.
  */
-export async function compiledSample(document: object, b?: object): Promise<CompiledSample> {
+export async function compiledSample(
+  document: object | string,
+  b?: object,
+): Promise<CompiledSample> {
   // Below node_modules, so that packages resolve and no editor or type check reads it.
   const cache = join(ROOT, "node_modules", ".cache");
   await mkdir(cache, { recursive: true });

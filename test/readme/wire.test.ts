@@ -15,110 +15,96 @@ import {
 } from "../support/recording-server.js";
 import { blockWith, compile, makeCacheFolder } from "./pages.js";
 
-const text = { type: "string" };
-const device = { type: "object", properties: { name: text }, required: ["name"] };
-const devices = { type: "array", items: device };
-const numbers = { type: "object", additionalProperties: { type: "number" } };
-const texts = { type: "array", items: text };
-const ok = (content?: object) => ({ 200: { description: "Done.", ...(content && { content }) } });
-const json = (schema: object) => ({ "application/json": { schema } });
-const binary = { schema: { type: "string", format: "binary" } };
-const document = {
-  openapi: "3.1.1",
-  info: { title: "The documents of the page", version: "1" },
-  paths: {
-    "/v1/areas/{area}/devices": {
-      get: {
-        operationId: "findDevices",
-        parameters: [
-          {
-            in: "path",
-            name: "area",
-            required: true,
-            style: "matrix",
-            schema: { type: "array", items: { type: ["string", "number"] } },
-          },
-          { in: "query", name: "tags", style: "pipeDelimited", schema: texts },
-          {
-            in: "query",
-            name: "filter",
-            style: "deepObject",
-            explode: true,
-            schema: { type: "object", properties: { state: text } },
-          },
-          { in: "query", name: "near", content: json(numbers) },
-          { in: "header", name: "X-Zones", schema: texts },
-          { in: "cookie", name: "theme", schema: text },
-        ],
-        responses: ok(json(devices)),
-      },
-    },
-    "/v1/photos": {
-      post: {
-        operationId: "addPhoto",
-        requestBody: {
-          required: true,
-          content: {
-            "multipart/form-data": {
-              schema: {
-                type: "object",
-                properties: {
-                  title: text,
-                  place: numbers,
-                  tags: texts,
-                  photo: { type: "string", format: "binary" },
-                },
-              },
-            },
-          },
-        },
-        responses: ok(),
-      },
-    },
-    "/v1/devices": {
-      get: { operationId: "listDevices", responses: ok(json(devices)) },
-      post: {
-        operationId: "importDevices",
-        requestBody: {
-          required: true,
-          content: { ...json(devices), "text/csv": { schema: text } },
-        },
-        responses: ok(),
-      },
-    },
-    "/v1/firmware": {
-      put: {
-        operationId: "uploadFirmware",
-        requestBody: { required: true, content: { "application/octet-stream": binary } },
-        responses: ok(),
-      },
-    },
-    "/v1/report": {
-      get: {
-        operationId: "getReport",
-        responses: {
-          200: {
-            description: "Done.",
-            headers: { "X-Pages": { required: true, schema: { type: "integer" } } },
-            content: { "application/pdf": binary },
-          },
-        },
-      },
-    },
-    "/v1/events": {
-      get: {
-        operationId: "watchDevices",
-        responses: ok({ "text/event-stream": { schema: text } }),
-      },
-    },
-    "/v1/export": {
-      get: {
-        operationId: "exportDevices",
-        responses: ok({ "application/x-ndjson": { schema: device } }),
-      },
-    },
-  },
-};
+const document = `openapi: 3.1.1
+info: { title: The documents of the page, version: "1" }
+paths:
+  /v1/areas/{area}/devices:
+    get:
+      operationId: findDevices
+      parameters:
+        - in: path
+          name: area
+          required: true
+          style: matrix
+          schema: { type: array, items: { type: [string, number] } }
+        - in: query
+          name: tags
+          style: pipeDelimited
+          schema: { $ref: "#/components/schemas/Texts" }
+        - in: query
+          name: filter
+          style: deepObject
+          explode: true
+          schema: { type: object, properties: { state: { type: string } } }
+        - in: query
+          name: near
+          content: { application/json: { schema: { $ref: "#/components/schemas/Numbers" } } }
+        - { in: header, name: X-Zones, schema: { $ref: "#/components/schemas/Texts" } }
+        - { in: cookie, name: theme, schema: { type: string } }
+      responses: { 200: { $ref: "#/components/responses/Devices" } }
+  /v1/photos:
+    post:
+      operationId: addPhoto
+      requestBody:
+        required: true
+        content:
+          multipart/form-data:
+            schema:
+              type: object
+              properties:
+                title: { type: string }
+                place: { $ref: "#/components/schemas/Numbers" }
+                tags: { $ref: "#/components/schemas/Texts" }
+                photo: { type: string, format: binary }
+      responses: { 200: { description: Done. } }
+  /v1/devices:
+    get:
+      operationId: listDevices
+      responses: { 200: { $ref: "#/components/responses/Devices" } }
+    post:
+      operationId: importDevices
+      requestBody:
+        required: true
+        content:
+          application/json: { schema: { $ref: "#/components/schemas/Devices" } }
+          text/csv: { schema: { type: string } }
+      responses: { 200: { description: Done. } }
+  /v1/firmware:
+    put:
+      operationId: uploadFirmware
+      requestBody: { required: true, content: { application/octet-stream: {} } }
+      responses: { 200: { description: Done. } }
+  /v1/report:
+    get:
+      operationId: getReport
+      responses:
+        200:
+          description: Done.
+          headers: { X-Pages: { required: true, schema: { type: integer } } }
+          content: { application/pdf: { schema: { type: string, format: binary } } }
+  /v1/events:
+    get:
+      operationId: watchDevices
+      responses:
+        200: { description: Events., content: { text/event-stream: { schema: { type: string } } } }
+  /v1/export:
+    get:
+      operationId: exportDevices
+      responses:
+        200:
+          description: Lines.
+          content: { application/x-ndjson: { schema: { $ref: "#/components/schemas/Device" } } }
+components:
+  responses:
+    Devices:
+      description: Done.
+      content: { application/json: { schema: { $ref: "#/components/schemas/Devices" } } }
+  schemas:
+    Device: { type: object, properties: { name: { type: string } }, required: [name] }
+    Devices: { type: array, items: { $ref: "#/components/schemas/Device" } }
+    Numbers: { type: object, additionalProperties: { type: number } }
+    Texts: { type: array, items: { type: string } }
+`;
 
 const examples = {
   parameters: blockWith("ts", '"findDevices"'),
@@ -141,9 +127,9 @@ describe("the examples of the client's pages", () => {
   let folder = "";
   beforeAll(async () => {
     folder = makeCacheFolder();
-    writeFileSync(join(folder, "b.json"), JSON.stringify(document));
+    writeFileSync(join(folder, "b.yaml"), document);
     mkdirSync(join(folder, "generated"));
-    await generate({ documents: { B: join(folder, "b.json") }, out: join(folder, "generated") });
+    await generate({ documents: { B: join(folder, "b.yaml") }, out: join(folder, "generated") });
     return () => rmSync(folder, { recursive: true, force: true });
   });
 
