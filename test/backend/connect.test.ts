@@ -312,15 +312,6 @@ describe("a launch whose token the service no longer accepts", () => {
     expect(error).toMatchObject({ code: "api_unauthorized", cause: { code: "launch_expired" } });
     expect(await parts.another().session(request)).toMatchObject({ variant: "A" });
   });
-
-  test("survives a 403", async () => {
-    const parts = rig();
-    const request = requestOf(await parts.launch());
-    parts.emulator.updatePlugin({ tenantId: "acme", clientId: "planner", scopes: [] });
-    parts.clock.advance(old);
-    expect(await answered(parts, request)).toMatchObject([403, { error: "api_forbidden" }]);
-    expect(await parts.another().session(request)).toMatchObject({ variant: "A" });
-  });
 });
 
 describe("a login whose token the service no longer accepts", () => {

@@ -14,6 +14,7 @@ import { blockWith, makeCacheFolder, root } from "../readme/pages.js";
 import { pkcs8, rsaKey } from "../support/keys.js";
 import { servingOn } from "../support/recording-server.js";
 import { bearer, HOST, type Rig, rig, type SessionAnswer } from "./rig.js";
+import { refusalOf } from "./test-browser.js";
 
 const folder = makeCacheFolder();
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -137,24 +138,14 @@ describe.each(frameworks)("with $name", ({ serve }) => {
         body: JSON.stringify(body),
       });
 
-    const refused = await fetch(`${url}/api/devices`);
-    expect([refused.status, await refused.json()]).toEqual([
-      401,
-      expect.objectContaining({ error: "session_missing" }),
-    ]);
-    const invalid = await post("/auth/launch", { code: "made up" });
-    expect([invalid.status, await invalid.json()]).toEqual([
-      400,
-      expect.objectContaining({
-        error: "request_invalid",
-        message: expect.stringMatching(/codeVerifier/),
-      }),
-    ]);
+    expect(await refusalOf(fetch(`${url}/api/devices`))).toBe("401 session_missing");
+    const invalid = post("/auth/launch", { code: "made up" });
+    expect(await refusalOf(invalid)).toBe("400 request_invalid");
     const launched = await post("/auth/launch", parts.launchBody());
     const { session, operator } = (await launched.json()) as SessionAnswer;
     expect([launched.status, operator?.userId]).toEqual([200, "ada"]);
     const devices = await fetch(`${url}/api/devices`, { headers: bearer(session) });
-    expect([devices.status, await devices.json()]).toEqual([200, expect.any(Array)]);
+    expect(await devices.json()).toHaveLength(3);
     expect((await post("/auth/logout", {}, bearer(session))).status).toBe(204);
     expect((await fetch(`${url}/auth/me`, { headers: bearer(session) })).status).toBe(401);
   });
@@ -172,16 +163,7 @@ test("a body that Fastify's parser has read, and that was not handed over, is re
   });
   const url = await app.listen({ port: 0, host: "127.0.0.1" });
   const headers = { "content-type": "application/json", origin: url };
-  const answer = await fetch(`${url}/auth/launch`, {
-    method: "POST",
-    headers,
-    body: '{"code":"c"}',
-  });
-  expect([answer.status, await answer.json()]).toEqual([
-    500,
-    expect.objectContaining({ error: "backend_failed" }),
-  ]);
-  expect(told).toEqual([
-    expect.objectContaining({ message: expect.stringContaining("{ body: request.body }") }),
-  ]);
+  const answer = fetch(`${url}/auth/launch`, { method: "POST", headers, body: '{"code":"c"}' });
+  expect(await refusalOf(answer)).toBe("500 backend_failed");
+  expect(String(told)).toContain("{ body: request.body }");
 });

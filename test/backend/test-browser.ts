@@ -40,7 +40,7 @@ export class TestBrowser {
   }
 
   logOut(session: string | undefined, body: object = {}): Promise<Response> {
-    return this.post("/auth/logout", body, { authorization: `Bearer ${session}` });
+    return this.post("/auth/logout", body, { authorization: `bearer ${session}` });
   }
 
   async send(method: string, target: string, init: RequestInit = {}): Promise<Response> {

@@ -77,7 +77,6 @@ describe("a request", () => {
   test.each([
     { name: "no Host", bytes: "GET /auth/me HTTP/1.0\r\n\r\n" },
     { name: "a Host with a path", bytes: get("a.example/auth/me?") },
-    { name: "a Host with credentials", bytes: get("a@b.example") },
     { name: "a Host with an invalid port", bytes: get("a:99999") },
     { name: "a Host of broken brackets", bytes: get("[::1") },
     { name: "an asterisk as target", bytes: get("a", "*").replace("GET", "OPTIONS") },
