@@ -56,14 +56,6 @@ describe("connect", () => {
     expect(parts.tokenRequests() - before).toBe(1);
   });
 
-  test("finds the person with shareInFlight: false too", async () => {
-    const parts = rig({ shareInFlight: false });
-    const request = requestOf(await parts.loggedIn());
-    const other = parts.another();
-    const services = await Promise.all([1, 2, 3].map(() => other.connect(request)));
-    for (const service of services) expect((await service.call("listDevices")).ok).toBe(true);
-  });
-
   test("takes the options of calls: headers, maxResponseBytes and intercept", async () => {
     const sent: (string | null)[] = [];
     const parts: Rig = rig({
