@@ -109,10 +109,8 @@ describe("headers of a service", () => {
   test("do not follow a redirect that leaves the base URL", async () => {
     const other = await recordingServer(() => jsonAnswer(200, []));
     const location = `${other.url.replace("127.0.0.1", "localhost")}/elsewhere`;
-    const { call } = await wiredService({ headers }, () => ({
-      status: 302,
-      headers: { location },
-    }));
+    const redirect = { status: 302, headers: { location } };
+    const { call } = await wiredService({ headers }, () => redirect);
     expect(await call("read")).toMatchObject({ ok: true });
     expect(other.requests[0]?.headers).not.toHaveProperty("x-team");
   });

@@ -100,7 +100,6 @@ test.each([
 const needs = (kind: string) =>
   `credential_missing: The tenant acme at http://acme.localhost needs ${kind},`;
 test.each([
-  { serves: "AB", has: "B", asked: "AB", outcome: "B, undetected" },
   { serves: "B", has: "A", asked: "B", outcome: needs("a credential of Variant B") },
   { serves: "AB", has: "", asked: "AB", outcome: needs("a credential of Variant A or B") },
   { serves: "A", has: "A", isSilent: true, asked: "AB", outcome: "A, undetected" },
@@ -182,32 +181,3 @@ function connectorOverVault(has: string, clock: SteppedClock) {
   const credentials = [servicePlugin(read), ...(has === "AB" ? [account()] : [])];
   return { vault, connector: createConnector({ credentials, fetch, clock }) };
 }
-
-test("a customer that moved, and whose vault has only the new credential, is detected again after a minute", async () => {
-  const clock = steppedClock();
-  const deployments = { A: deployment({ variants: ["A"] }), B: deployment({ variants: ["B"] }) };
-  let variant: Variant = "B";
-  let questions = 0;
-  const ifNow = <T>(wanted: Variant, value: T) => (wanted === variant ? value : undefined);
-  const connector = createConnector({
-    clock,
-    credentials: [
-      servicePlugin(() => ifNow("A", { clientId: PLUGIN_ID, privateKey: pkcs8(rsaKey()) })),
-      serviceAccount(() => ifNow("B", { clientId: ACCOUNT_ID, clientSecret: ACCOUNT_SECRET })),
-    ],
-    fetch: (url, init) => {
-      questions++;
-      return deployments[variant].fetch(url, init);
-    },
-  });
-  const target = { baseUrl: "http://acme.localhost", tenantId: "acme" };
-  expect((await connector.connect(target)).variant).toBe("B");
-  variant = "A";
-  questions = 0;
-  expect(await rejectionOf(connector.connect(target))).toMatchObject({
-    code: "credential_missing",
-  });
-  expect(questions).toBe(0);
-  clock.advance(60_000);
-  expect((await connector.connect(target)).variant).toBe("A");
-});

@@ -28,7 +28,6 @@ import { rejectionOf } from "../support/wait.js";
 const tenantId = "acme";
 
 interface Row {
-  readonly name: string;
   readonly provoke: (url: string, clock: SteppedClock) => unknown;
   /** The advice in the message. */
   readonly advice: RegExp;
@@ -55,67 +54,54 @@ const getToken = (url: string) =>
 
 const configuration: Record<ConfigurationErrorCode, Row> = {
   base_url_invalid: {
-    name: "a base URL with a query",
     provoke: () => connecting({ baseUrl: `${baseUrl}?key=query-secret-1` }),
     ...{ option: "baseUrl", advice: /Pass the address of/, secret: "query-secret-1" },
   },
   base_url_insecure: {
-    name: "plain http to another host",
     provoke: () => connecting({ baseUrl: "http://service.example" }),
     ...{ option: "baseUrl", advice: /Use https or localhost, or set allowInsecureHttp/ },
   },
   tenant_id_invalid: {
-    name: "a literal placeholder as tenant id",
     provoke: () => connecting({ tenantId: "{tenantId}" }),
     ...{ option: "tenantId", advice: /Pass the tenant's id/ },
   },
   credential_missing: {
-    name: "no credential",
     provoke: () => connecting({ credentials: [] }),
     ...{ option: "credentials", advice: /Pass servicePlugin.* serviceAccount/ },
   },
   credential_invalid: {
-    name: "an empty client secret",
     provoke: () => connecting({ credentials: [plugin(), account({ clientSecret: "" })] }),
     ...{ option: "clientSecret", advice: /clientSecret must be a string/ },
   },
   key_invalid: {
-    name: "a PEM without its END line",
     provoke: () => withKey(pkcs8(rsaKey()).replace(/-----END.*/s, "")),
     ...{ option: "privateKey", advice: /END line is missing/ },
   },
   key_unsupported: {
-    name: "an EC key",
     provoke: () => withKey(pkcs8(ecKey())),
     ...{ option: "privateKey", advice: /only RSA keys sign RS256.*openssl genpkey/s },
   },
   key_too_short: {
-    name: "an RSA key of 1024 bits",
     provoke: () => withKey(pkcs8(shortRsaKey())),
     ...{ option: "privateKey", advice: /1024 bits.*2048 or more.*openssl genpkey/s },
   },
   key_id_required: {
-    name: "a non-extractable CryptoKey without keyId",
     provoke: async () => withKey(await cryptoKey(rsaKey(), { extractable: false })),
     ...{ option: "keyId", advice: /Pass keyId/ },
   },
   operation_unknown: {
-    name: "an unknown operationId",
     provoke: () => callWith({}, "rebootDevice"),
     advice: /It has: getDevice/,
   },
   path_parameter_missing: {
-    name: "a path parameter left out",
     provoke: () => callWith({}),
     ...{ option: "params.path.deviceId", advice: /"deviceId" is missing/ },
   },
   path_parameter_invalid: {
-    name: "a path parameter that is two dots",
     provoke: () => callWith({ deviceId: ".." }),
     ...{ option: "params.path.deviceId", advice: /Pass an id, not a path/ },
   },
   option_invalid: {
-    name: "a time limit below zero",
     provoke: () => connecting({ timeoutMs: -1 }),
     ...{ option: "timeoutMs", advice: /milliseconds from 1/ },
   },
@@ -124,17 +110,14 @@ const configuration: Record<ConfigurationErrorCode, Row> = {
 const connectTo = (url: string) => connecting({ baseUrl: url });
 const variant: Record<VariantErrorCode, Row> = {
   variant_not_served: {
-    name: "a server that knows neither token path",
     ...{ server: () => ({ status: 404 }), provoke: connectTo, requests: 2 },
     advice: /wrong tenant id looks the same.*variant: "A" or variant: "B"/s,
   },
   variant_unknown: {
-    name: "a server that forbids everything",
     ...{ server: () => ({ status: 403 }), provoke: connectTo, requests: 2 },
     advice: /variant: "A" or variant: "B"/,
   },
   variant_changed: {
-    name: "a deployment that moves to the other variant between the detection and the first token",
     provoke: async (url) => (await connectTo(url)).auth.getAccessToken(),
     // One request that finds A, one token request, and three requests that find B.
     ...{ server: moving(), advice: /Connect again/, requests: 5 },
@@ -143,28 +126,23 @@ const variant: Record<VariantErrorCode, Row> = {
 
 const unexpected: Record<UnexpectedResponseErrorCode, Row> = {
   response_not_json: {
-    name: "an HTML page from the token endpoint",
     server: () => page,
     ...{ provoke: getToken, advice: /Is baseUrl right/, requests: 1, secret: "page-secret" },
   },
   response_media_type: {
-    name: "an HTML page where the document has an image",
     server: ({ path }) => (path === "/v1/image" ? page : token),
     provoke: (url) => callWith({}, "image", url),
     ...{ advice: /image\/png.*Check baseUrl/, requests: 2, secret: "page-secret" },
   },
   response_too_large: {
-    name: "an answer of more than 1 MiB",
     server: () => json(200, `{"access_token":"large-secret","pad":"${"x".repeat(1024 * 1024)}"}`),
     ...{ provoke: getToken, advice: /larger than 1 MiB/, requests: 1, secret: "large-secret" },
   },
   response_shape: {
-    name: "an answer without an access_token",
     server: () => json(200, { token: "misnamed-secret" }),
     ...{ provoke: getToken, advice: /access_token: a string/, requests: 1, secret: "misnamed" },
   },
   response_redirected: {
-    name: "a redirect from the token endpoint",
     server: ({ path }) =>
       path.endsWith("/v1/auth/token") ? { status: 302, headers: { location: "/x" } } : token,
     ...{ provoke: getToken, advice: /Is baseUrl the final address/, requests: 1 },
@@ -173,18 +151,15 @@ const unexpected: Record<UnexpectedResponseErrorCode, Row> = {
 
 const transport: Record<TransportErrorCode, Row> = {
   network_failed: {
-    name: "a connection that is reset during detection",
     ...{ server: () => "reset" as const, provoke: connectTo, requests: 1 },
     advice: /Check the address, the network and the proxy/,
   },
   timed_out: {
-    name: "a server that never answers",
     ...{ server: () => "silence" as const, requests: 1 },
     provoke: (url, clock) => connecting({ baseUrl: url, clock, timeoutMs: 7_000 }),
     advice: /7000 ms\. Check .* raise timeoutMs/,
   },
   tls_failed: {
-    name: "https to a server that speaks plain http",
     ...{ server: () => token, provoke: (url: string) => getToken(url.replace("http:", "https:")) },
     advice: /Check the certificate/,
   },
@@ -234,7 +209,7 @@ function secretsOf(row: Row): string[] {
 
 describe.each(classes)("$name", ({ name, guard, rows }) => {
   test.each(Object.entries<Row>(rows).map(([code, row]) => ({ code, ...row })))(
-    "$code: $name",
+    "$code: $advice",
     async (row) => {
       const clock = steppedClock();
       const server = row.server && (await recordingServer(overWhereSilent(row.server, clock)));
@@ -296,11 +271,9 @@ describe("connect", () => {
     expect(service).toMatchObject({ variant: "B", tenantId: "" });
   });
 
-  test.each([undefined, null])("of a connector rejects %s as its target", async (target) => {
-    const connector = createConnector({ credentials: both() });
-    expect(await rejectionOf(connector.connect(target as never))).toMatchObject({
-      code: "option_invalid",
-    });
+  test("of a connector rejects null as its target", async () => {
+    const connecting = createConnector({ credentials: both() }).connect(null as never);
+    expect(await rejectionOf(connecting)).toMatchObject({ code: "option_invalid" });
   });
 });
 
@@ -310,15 +283,12 @@ test("a wrong client secret of Variant B has a cause that names the admin area a
   const auth = createAuth({ baseUrl: publicUrl, tenantId, credential, fetch });
   const error = await rejectionOf(auth.getAccessToken());
   if (!isTokenRequestError(error)) throw error;
-  expect(error.causes.map(({ id }) => id)).toEqual(["client_secret_mismatch"]);
   expect(error.message).toContain("the admin area under Service accounts");
   expect(error.causes[0]?.evidence).toContain("does not show");
   expect(shown(error)).not.toContain("wrong-secret");
   expect(error.message).not.toContain("White space");
-  const padded = createAuth({
-    ...{ baseUrl: publicUrl, tenantId, fetch },
-    credential: account({ clientSecret: `${ACCOUNT_SECRET}\n` }),
-  });
+  const trimmed = account({ clientSecret: `${ACCOUNT_SECRET}\n` });
+  const padded = createAuth({ baseUrl: publicUrl, tenantId, fetch, credential: trimmed });
   const hint =
     "White space surrounds clientId or clientSecret, such as the line break of a file: trim it";
   expect(String(await rejectionOf(padded.getAccessToken()))).toContain(hint);

@@ -69,11 +69,9 @@ const [ofA, ofB] = [plugin, account].map((credential) =>
 const client = { call: async () => null };
 const target = { baseUrl: "http://127.0.0.1:1" };
 const emulator = createEmulator();
-const ofEmulator = (use: Use, code?: string): Row => ({
-  use,
-  error: "EmulatorError",
-  ...(code && { code }),
-});
+const ofEmulator = (use: Use, code = "option_invalid"): Row => {
+  return { use, error: "EmulatorError", code };
+};
 type Registered = "Plugin" | "ServiceAccount" | "ApiClient" | "Operator";
 const registrations = (what: Registered, one: string) => {
   const row = (use: Use) => ofEmulator(use, "registration_invalid");
@@ -92,10 +90,11 @@ const filters = <T>(name: string, log: T, methods: readonly (keyof T & string)[]
   );
 const runner = { describe: () => {}, test: Object.assign(() => {}, { skip: () => {} }) };
 
-const ofContract = (use: Use, valid: object, code?: string): Row => ({
-  ...{ use, valid, error: "ContractError" },
-  ...(code && { code }),
-});
+const ofContract = (use: Use, valid: object, code = "option_invalid"): Row => {
+  return { use, valid, error: "ContractError", code };
+};
+const noCases = { only: [] };
+const wrongTarget = "target_invalid";
 const ofGenerate = (use: Use): Row => ({ use, error: "GenerateError" });
 const { service, call, get } = scriptedService("A");
 
@@ -146,11 +145,8 @@ const rows: Readonly<Record<string, Row>> = {
   "startSession(options)": { use: startSession, error: "PageError" },
   "Session.logout(options)": {
     use: async (options) => {
-      const backend = {
-        url: new URL(baseUrl),
-        timeoutMs: 1_000,
-        fetch: async () => Response.json({}),
-      };
+      const fetch = async () => Response.json({});
+      const backend = { url: new URL(baseUrl), timeoutMs: 1_000, fetch };
       const answer = Response.json({ variant: "A", tenantId: "acme", session: "s" });
       return (await openSession(backend, answer, undefined, undefined)).logout(options);
     },
@@ -197,22 +193,16 @@ const rows: Readonly<Record<string, Row>> = {
     ...ofEmulator((options) => emulator.journal.waitFor({}, options)),
     valid: { timeoutMs: 0 },
   },
-  "runContract(target)": ofContract(
-    (one) => runContract(one, { only: [] }).next(),
-    target,
-    "target_invalid",
-  ),
-  "runContract(options)": ofContract((options) => runContract(target, options).next(), {
-    only: [],
-  }),
+  "runContract(target)": ofContract((one) => runContract(one, noCases).next(), target, wrongTarget),
+  "runContract(options)": ofContract((options) => runContract(target, options).next(), noCases),
   "describeContract(target)": ofContract(
-    (one) => describeContract(runner, one, { only: [] }),
-    target,
-    "target_invalid",
+    (one) => describeContract(runner, one, noCases),
+    ...([target, wrongTarget] as const),
   ),
-  "describeContract(options)": ofContract((options) => describeContract(runner, target, options), {
-    only: [],
-  }),
+  "describeContract(options)": ofContract(
+    (options) => describeContract(runner, target, options),
+    noCases,
+  ),
   "htmlReport(about)": ofContract((about) => htmlReport([], about), { startedAt: 0, seconds: 0 }),
   "junitReport(about)": ofContract((about) => junitReport([], about), { startedAt: 0, seconds: 0 }),
   "survey(options)": { use: (options) => survey([], options) },
@@ -230,19 +220,25 @@ const rows: Readonly<Record<string, Row>> = {
   ),
 };
 
+const ofCall = (member: string, names: string): Row => {
+  return { use: (one) => call("listDevices", { [member]: one }), names };
+};
+
 /** Options within options, and those whose type depends on the documents. */
 const others: Readonly<Record<string, Row>> = {
-  "params of call": {
-    use: (params) => call("listDevices", { params }),
-    names: "path query header",
-  },
+  "params of call": ofCall("params", "path query header"),
+  "querySerializer of call": ofCall("querySerializer", "array object allowReserved"),
+  ...Object.fromEntries(
+    ["array", "object"].map((style) => {
+      const use: Use = (one) => call("listDevices", { querySerializer: { [style]: one } });
+      return [`${style} of a querySerializer`, { use, names: "style explode" }];
+    }),
+  ),
   "settings from a function": {
-    use: (settings) =>
-      createAuth({
-        baseUrl,
-        tenantId: "acme",
-        credential: servicePlugin(() => settings),
-      }).getAccessToken(),
+    use: (settings) => {
+      const credential = servicePlugin(() => settings);
+      return createAuth({ baseUrl, tenantId: "acme", credential }).getAccessToken();
+    },
     names: "clientId privateKey keyId audience",
   },
   "a key from a function": {
@@ -281,14 +277,15 @@ const others: Readonly<Record<string, Row>> = {
     error: "PageError",
     names: "opaqueCode state",
   },
-  "rateLimit of createEmulator": {
-    ...ofEmulator((rateLimit) => createEmulator({ rateLimit })),
-    names: "requests windowSeconds retryAfter",
-  },
-  "refreshTokens of createEmulator": {
-    ...ofEmulator((refreshTokens) => createEmulator({ refreshTokens })),
-    names: "rotation reuseDetection lifetimeSeconds idleSeconds",
-  },
+  ...Object.fromEntries(
+    Object.entries({
+      rateLimit: "requests windowSeconds retryAfter",
+      refreshTokens: "rotation reuseDetection lifetimeSeconds idleSeconds",
+    }).map(([member, names]) => {
+      const row = ofEmulator((one) => createEmulator({ [member]: one }));
+      return [`${member} of createEmulator`, { ...row, names }];
+    }),
+  ),
   ...Object.fromEntries(
     Object.entries({
       plugin: "clientId privateKey keyId",
@@ -297,25 +294,11 @@ const others: Readonly<Record<string, Row>> = {
       apiClient: "clientId clientSecret redirectUri authorizationEndpoint authorizationParameters",
       rateLimit: "requests windowSeconds",
     }).map(([member, names]) => {
-      const use: Use = (one) => runContract({ ...target, [member]: one }, { only: [] }).next();
-      return [
-        `${member} of a contract target`,
-        { ...ofContract(use, {}, "target_invalid"), names },
-      ];
+      const use: Use = (one) => runContract({ ...target, [member]: one }, noCases).next();
+      const row = ofContract(use, {}, wrongTarget);
+      return [`${member} of a contract target`, { ...row, names }];
     }),
   ),
-  "querySerializer of call": {
-    use: (querySerializer) => call("listDevices", { querySerializer }),
-    names: "array object allowReserved",
-  },
-  "array of a querySerializer": {
-    use: (array) => call("listDevices", { querySerializer: { array } }),
-    names: "style explode",
-  },
-  "object of a querySerializer": {
-    use: (object) => call("listDevices", { querySerializer: { object } }),
-    names: "style explode",
-  },
 };
 
 /** Parameters that are no options, and why their names are not checked. */
@@ -498,10 +481,8 @@ test("names that an object inherits are ignored", () => {
 const settings = Object.keys((deploymentSettings as unknown as { shape: object }).shape);
 
 test.each<{ name: string; use: Use; valid: object }>([
-  { name: "connect", use: connect, valid: { baseUrl, credentials: [account] } },
   { name: "createConnector", use: createConnector, valid: { credentials: [account] } },
   { name: "createService", use: (options) => createService(ofA, options), valid: {} },
-  { name: "createVariantAClient", use: (options) => createVariantAClient(ofA, options), valid: {} },
   { name: "createVariantBClient", use: (options) => createVariantBClient(ofB, options), valid: {} },
   { name: "apiClient", use: apiClient, valid: { clientId: "a", authorizationEndpoint: "/a" } },
   { name: "createBackend", use: createBackend, valid: { deployments: () => undefined } },
