@@ -4,7 +4,13 @@ import { describe, expect, test } from "vitest";
 import { createEmulator } from "../../src/emulator/index.js";
 import { CustomerLog } from "../../src/emulator/records/customer-log.js";
 import { Journal } from "../../src/emulator/records/journal.js";
-import { accessTokenIn, PluginClient, reporter, START } from "./plugin-client.js";
+import {
+  accessTokenIn,
+  PluginClient,
+  reporter,
+  requestAccountToken,
+  START,
+} from "./plugin-client.js";
 
 test("two emulators with the same random seed issue the same token, and share no state", async () => {
   const rateLimit = { requests: 3, windowSeconds: 60 };
@@ -38,36 +44,23 @@ test("two emulators with the same random seed issue the same token, and share no
 
 test("the journal has every request in order, with a redacted path", async () => {
   const plugin = new PluginClient();
-  const token = await plugin.accessToken();
+  const bearer = await plugin.accessToken();
   plugin.now += 1000;
   await plugin.requestToken({ tenantId: "globex" });
-  await plugin.call(token, "/api/v1/acme/devices?page=1");
+  await plugin.call(bearer, "/api/v1/acme/devices?page=1");
   await plugin.emulator.fetch("/nowhere");
   await plugin.emulator.fetch(plugin.tokenUrl());
   const path = "/api/v1/acme/external-plugin/oauth/token";
   const globex = path.replace("acme", "globex");
   const devices = "/api/v1/acme/devices";
   const at = plugin.now;
-  const operation = {
-    variant: "A",
-    endpoint: "token",
-    operation: "requestToken",
-    grant: "client_credentials",
-  };
+  const token = { variant: "A", endpoint: "token", operation: "requestToken" };
+  const operation = { ...token, grant: "client_credentials" };
   const call = { variant: "A", endpoint: "api", operation: "listDevices" };
-  const rule = "plugin.registered";
+  const refused = { tenantId: "globex", rule: "plugin.registered" };
   expect(plugin.emulator.journal.entries()).toEqual([
     { id: 1, at: at - 1000, method: "POST", path, status: 200, ...operation, ...reporter },
-    {
-      id: 2,
-      at,
-      method: "POST",
-      path: globex,
-      status: 400,
-      ...operation,
-      tenantId: "globex",
-      rule,
-    },
+    { id: 2, at, method: "POST", path: globex, status: 400, ...operation, ...refused },
     { id: 3, at, method: "GET", path: devices, status: 200, ...call, ...reporter },
     { id: 4, at, method: "GET", path: "/nowhere", status: 404 },
     { id: 5, at, method: "GET", path, status: 405, rule: "token-request.method" },
@@ -92,19 +85,17 @@ describe("fetch", () => {
   const url = "https://any.example/v1/devices";
   const othersRequest = new OthersRequest(url) as unknown as Request;
   const init = { method: "GET" };
-  const inputs: { name: string; input: Request | string | URL; init?: RequestInit }[] = [
-    { name: "a string", input: url },
-    { name: "a relative string", input: "/v1/devices" },
-    { name: "a URL", input: new URL(url) },
-    { name: "a URL of another realm", input: { toString: () => url } as URL },
-    { name: "a Request", input: new Request(url) },
-    { name: "a Request with init", input: new Request(url), init },
-    { name: "a Request of another copy of fetch", input: othersRequest },
-    { name: "a Request of another copy of fetch with init", input: othersRequest, init },
-  ];
-  test.each(inputs)("takes $name, also detached from its object", async ({ input, init }) => {
+  test.each<{ name: string; sent: Parameters<typeof fetch> }>([
+    { name: "a string", sent: [url] },
+    { name: "a relative string", sent: ["/v1/devices"] },
+    { name: "a URL", sent: [new URL(url)] },
+    { name: "a URL of another realm", sent: [{ toString: () => url } as URL] },
+    { name: "a Request with init", sent: [new Request(url), init] },
+    { name: "a Request of another copy of fetch", sent: [othersRequest] },
+    { name: "a Request of another copy of fetch with init", sent: [othersRequest, init] },
+  ])("takes $name, also detached from its object", async ({ sent }) => {
     const { fetch } = createEmulator();
-    expect((await fetch(input, init)).status).toBe(401);
+    expect((await fetch(...(sent as [string]))).status).toBe(401);
   });
 
   test("reads the body of a Request from another copy of fetch, with and without init", async () => {
@@ -120,29 +111,19 @@ describe("fetch", () => {
   });
 
   test("rejects with the signal's reason before a request, during it, and if no answer comes", async () => {
-    const path = "/api/v1/{tenantId}/never";
+    const route = { operationId: "never", method: "GET", path: "/v1/never" } as const;
     const respond = () => new Promise(() => {});
-    const route = {
-      operationId: "never",
-      method: "GET",
-      path,
-      scope: "devices:read",
-      respond,
-    } as const;
-    const plugin = new PluginClient({ routes: [route] });
-    const token = await plugin.accessToken();
+    const { emulator } = new PluginClient({ routes: [{ ...route, respond }] });
+    const account = { clientId: "worker", clientSecret: "s", tenantId: "acme" };
+    emulator.registerServiceAccount(account);
+    const authorization = `Bearer ${await accessTokenIn(requestAccountToken(emulator, account))}`;
     const reason = new Error("enough");
-    await expect(plugin.emulator.fetch("/", { signal: AbortSignal.abort(reason) })).rejects.toBe(
-      reason,
-    );
+    const early = emulator.fetch("/", { signal: AbortSignal.abort(reason) });
+    await expect(early).rejects.toBe(reason);
     const controller = new AbortController();
     const { signal } = controller;
-    const during = plugin.emulator.fetch(plugin.tokenUrl(), {
-      method: "POST",
-      body: plugin.form(),
-      signal,
-    });
-    const never = plugin.call(token, "/api/v1/acme/never", { signal });
+    const during = emulator.fetch("/v1/auth/token", { method: "POST", body: "{}", signal });
+    const never = emulator.fetch("/v1/never", { headers: { authorization }, signal });
     controller.abort(reason);
     await expect(during).rejects.toBe(reason);
     await expect(never).rejects.toBe(reason);
