@@ -20,8 +20,7 @@ import {
 } from "./plugin-client.js";
 
 const wrong = <Wrong>(value: unknown) => value as Wrong;
-const circular: Record<string, unknown> = {};
-circular.self = circular;
+const account = { clientId: "worker", clientSecret: "not a secret", tenantId: "acme" };
 
 describe("the option table", () => {
   test("has a section, a sentence and a default for each", () => {
@@ -65,13 +64,10 @@ describe("the option table", () => {
     for (const name of own)
       expect(deploymentSettings.safeParse({ [name]: null }).success).toBe(false);
     const { fetch, publicUrl: baseUrl, ...emulator } = createEmulator(settings);
-    emulator.registerServiceAccount({
-      tenantId: "acme",
-      clientId: "worker",
-      clientSecret: "not a secret",
-    });
-    const credentials = [serviceAccount({ clientId: "worker", clientSecret: "not a secret" })];
-    const service = await connect({ ...settings, baseUrl, tenantId: "acme", credentials, fetch });
+    emulator.registerServiceAccount(account);
+    const { tenantId, ...secret } = account;
+    const credentials = [serviceAccount(secret)];
+    const service = await connect({ ...settings, baseUrl, tenantId, credentials, fetch });
     expect(await service.call("listDevices")).toMatchObject({ status: 200 });
     const addresses = {
       redirectUri: "https://portal.example/",
@@ -85,58 +81,51 @@ describe("an option", () => {
   const throws = () => {
     throw new Error("broken");
   };
-  const rows: [name: string, settings: object, issue: RegExp][] = [
-    ["a misspelt option", { variant: "A" }, /variant/],
-    ["a public URL that is a word", { publicUrl: "acme" }, /^publicUrl/],
-    ["a user in a URL", { publicUrl: "https://u:hunter2@h.example" }, /^publicUrl/],
-    ["a limit of 0", { rateLimit: { requests: 0, windowSeconds: 1 } }, /^rateLimit/],
-    ["a negative delay", { narrowingDelayMs: -1 }, /^narrowingDelayMs/],
-    ["a token lifetime of 0", { tokenLifetimeSeconds: 0 }, /^tokenLifetime/],
-    ["a refresh path with a query", { refreshPath: "/v1/r?x" }, /^refreshPath/],
-    ["a page as refresh path", { refreshPath: "/host/acme" }, /^refreshPath/],
-    ["a login as refresh path", { refreshPath: "/v1/auth/login" }, /^refreshPath/],
-    ["a bearer status of 200", { bearerStatus: 200 }, /^bearerStatus/],
-    ["an empty envelope member", { envelope: { full: "" } }, /^envelope/],
-    ["a token as extra", { tokenResponseExtras: { access_token: "x" } }, /^tokenRe/],
-    ["a function as extra", { tokenResponseExtras: { a: () => 1 } }, /^tokenRe/],
-    ["a success status of 300", { successStatus: 300 }, /^successStatus/],
-    ["a success status without body", { successStatus: 204 }, /^successStatus/],
-    ["an error status of 500", { clientErrorStatus: 500 }, /^clientErrorStatus/],
-    ["a function as body", { bearerBody: () => 1 }, /^bearerBody/],
-    ["a device without an id", { devices: [{ name: "Door" }] }, /^devices/],
-    ["devices of an impossible tenant", { devices: { "../x": [] } }, /^devices/],
-    ["a function in a device", { devices: [{ id: "x", at: () => 0 }] }, /^devices/],
-    ["a clock that throws", { now: throws }, /^now: must not throw$/],
-    ["a clock that returns a string", { now: () => "noon" }, /^now: must return/],
-    [
-      "a getter that throws",
-      Object.defineProperty({}, "variants", { get: throws, enumerable: true }),
-      /^cannot be read$/,
-    ],
-  ];
-  test.each(rows)(
-    "is refused, and the error does not quote its value: %s",
-    (_, settings, issue) => {
-      expect(() => createEmulator(settings)).toThrow(
-        expect.objectContaining({
-          name: "EmulatorError",
-          code: "option_invalid",
-          issues: [expect.stringMatching(issue)],
-          message: expect.not.stringContaining("hunter2"),
-        }),
-      );
-    },
-  );
+  test.each<[settings: object, issue: RegExp]>([
+    [{ variant: "A" }, /variant/],
+    [{ admin: "localhost" }, /^admin/],
+    [{ publicUrl: "acme" }, /^publicUrl/],
+    [{ publicUrl: "https://u:hunter2@h.example" }, /^publicUrl/],
+    [{ rateLimit: { requests: 0, windowSeconds: 1 } }, /^rateLimit/],
+    [{ narrowingDelayMs: -1 }, /^narrowingDelayMs/],
+    [{ tokenLifetimeSeconds: 0 }, /^tokenLifetime/],
+    [{ refreshPath: "/v1/r?x" }, /^refreshPath/],
+    [{ refreshPath: "/host/acme" }, /^refreshPath/],
+    [{ refreshPath: "/v1/auth/login" }, /^refreshPath/],
+    [{ bearerStatus: 200 }, /^bearerStatus/],
+    [{ envelope: { full: "" } }, /^envelope/],
+    [{ tokenResponseExtras: { access_token: "x" } }, /^tokenRe/],
+    [{ successStatus: 300 }, /^successStatus/],
+    [{ successStatus: 204 }, /^successStatus/],
+    [{ clientErrorStatus: 500 }, /^clientErrorStatus/],
+    [{ bearerBody: () => 1 }, /^bearerBody/],
+    [{ devices: [{ name: "Door" }] }, /^devices/],
+    [{ devices: { "../x": [] } }, /^devices/],
+    [{ devices: [{ id: "x", at: () => 0 }] }, /^devices/],
+    [{ now: throws }, /^now: must not throw$/],
+    [{ now: () => "noon" }, /^now: must return/],
+  ])("is refused, and the error does not quote its value: %o", (settings, issue) => {
+    expect(() => createEmulator(settings)).toThrow(
+      expect.objectContaining({
+        ...{ name: "EmulatorError", code: "option_invalid" },
+        issues: [expect.stringMatching(issue)],
+        message: expect.not.stringContaining("hunter2"),
+      }),
+    );
+  });
+
+  test("that cannot be read is refused", () => {
+    const settings = Object.defineProperty({}, "variants", { get: throws, enumerable: true });
+    const refused = expect.objectContaining({ issues: ["cannot be read"] });
+    expect(() => createEmulator(settings)).toThrow(refused);
+  });
 
   test("that is data is copied: later changes to the caller's object have no effect", async () => {
     const tokenResponseExtras = { deep: { list: [1] } };
     const devices = [{ id: "door", tags: ["a"] }];
-    const bearerBody = { why: ["a"] };
-    const account = { clientId: "worker", clientSecret: "not a secret", tenantId: "acme" };
     const seed = { serviceAccounts: [account] };
-    const emulator = createEmulator({ tokenResponseExtras, devices, bearerBody, seed });
+    const emulator = createEmulator({ tokenResponseExtras, devices, seed });
     devices[0]?.tags.push("b");
-    bearerBody.why.push("b");
     tokenResponseExtras.deep.list.push(2);
     emulator.reset();
     const answer = await requestAccountToken(emulator, account);
@@ -144,72 +133,65 @@ describe("an option", () => {
     const authorization = `Bearer ${await accessTokenIn(answer)}`;
     const list = await emulator.fetch("/v1/devices", { headers: { authorization } });
     expect(await list.json()).toEqual([{ id: "door", tags: ["a"] }]);
-    expect(await (await emulator.fetch("/v1/devices")).json()).toEqual({ why: ["a"] });
   });
 
-  const account = { clientId: "worker", clientSecret: "not a secret", tenantId: "acme" };
   type Ask = (plugin: LaunchedPlugin) => Promise<Response>;
-  const launchedPlugin: Ask = (plugin) => plugin.exchange(plugin.launchedCode());
-  const askAsAccount: Ask = ({ emulator }) => requestAccountToken(emulator, account);
-  const askWithWrongSecret: Ask = ({ emulator }) =>
-    requestAccountToken(emulator, { ...account, clientSecret: "x" });
-  const callWithoutBearer: Ask = (plugin) => plugin.call(undefined);
-  const callClosedRoute: Ask = async (plugin) =>
-    plugin.call(await plugin.launchedToken(), "/api/v1/acme/tenant-settings");
-  const callWithoutScope: Ask = async (plugin) => {
-    const token = await plugin.launchedToken();
-    plugin.emulator.updatePlugin({ ...reporter, scopes: [] });
-    return plugin.call(token);
-  };
-  const callWithoutCapability: Ask = async (plugin) => {
-    const token = await plugin.launchedToken();
-    plugin.emulator.updateOperator({ ...ada, capabilities: [] });
-    return plugin.call(token);
+  const asks: Record<string, Ask> = {
+    launch: (plugin) => plugin.exchange(plugin.launchedCode()),
+    account: ({ emulator }) => requestAccountToken(emulator, account),
+    "wrong secret": ({ emulator }) =>
+      requestAccountToken(emulator, { ...account, clientSecret: "x" }),
+    "no bearer": (plugin) => plugin.call(undefined),
+    "closed route": async (plugin) =>
+      plugin.call(await plugin.launchedToken(), "/api/v1/acme/tenant-settings"),
+    "no scope": async (plugin) => {
+      const token = await plugin.launchedToken();
+      plugin.emulator.updatePlugin({ ...reporter, scopes: [] });
+      return plugin.call(token);
+    },
+    "no capability": async (plugin) => {
+      const token = await plugin.launchedToken();
+      plugin.emulator.updateOperator({ ...ada, capabilities: [] });
+      return plugin.call(token);
+    },
   };
   const why = { why: "not shown" };
-  const found = (pattern: RegExp) => expect.stringMatching(pattern);
-  const answers: [ask: Ask, settings: EmulatorOptions, status: number, body: unknown][] = [
-    [launchedPlugin, { successStatus: 201 }, 201, found(/"access_token"/)],
-    [askAsAccount, { successStatus: 202 }, 202, found(/"access_token"/)],
-    [askWithWrongSecret, {}, 401, found(/^{"error":"invalid_client"/)],
-    [askWithWrongSecret, { clientErrorBody: why }, 401, JSON.stringify(why)],
-    [askWithWrongSecret, { clientErrorBody: {} }, 401, "{}"],
-    [askWithWrongSecret, { clientErrorStatus: 422 }, 422, found(/"error"/)],
-    [callWithoutBearer, { bearerBody: "no" }, 401, '"no"'],
-    [callWithoutBearer, { bearerStatus: 403 }, 403, found(/invalid_token/)],
-    [callWithoutBearer, { bearerStatus: 403, bearerBody: [] }, 403, "[]"],
-    [callClosedRoute, { pluginTokenRefusedStatus: 404, bearerBody: why }, 404, JSON.stringify(why)],
-    [callWithoutScope, { bearerBody: why, missingCapabilityBody: why }, 403, ""],
-    [callWithoutCapability, { bearerBody: why }, 403, ""],
-    [callWithoutCapability, { missingCapabilityBody: 7 }, 403, "7"],
-  ];
-  test.each(
-    answers.map(([ask, settings, ...answer]) => ({
-      ...{ name: `${ask.name} with ${JSON.stringify(settings)}`, ask, settings, answer },
-    })),
-  )(
-    "chooses an answer that the description leaves open: $name",
-    async ({ ask, settings, answer: [status, body] }) => {
-      const plugin = new LaunchedPlugin(settings);
+  const shown = JSON.stringify(why);
+  test.each<{ of: string; with: EmulatorOptions; status: number; body: string | RegExp }>([
+    { of: "launch", with: { successStatus: 201 }, status: 201, body: /"access_token"/ },
+    { of: "account", with: { successStatus: 202 }, status: 202, body: /"access_token"/ },
+    { of: "wrong secret", with: {}, status: 401, body: /^{"error":"invalid_client"/ },
+    { of: "wrong secret", with: { clientErrorBody: why }, status: 401, body: shown },
+    { of: "wrong secret", with: { clientErrorStatus: 422 }, status: 422, body: /"error"/ },
+    { of: "no bearer", with: { bearerBody: "no" }, status: 401, body: '"no"' },
+    { of: "no bearer", with: { bearerStatus: 403, bearerBody: [] }, status: 403, body: "[]" },
+    { of: "closed route", with: { bearerBody: why }, status: 401, body: shown },
+    { of: "no scope", with: { bearerBody: 1, missingCapabilityBody: 7 }, status: 403, body: "" },
+    { of: "no capability", with: { bearerBody: why }, status: 403, body: "" },
+    { of: "no capability", with: { missingCapabilityBody: 7 }, status: 403, body: "7" },
+  ])(
+    "chooses an answer that the description leaves open: $of with $with",
+    async ({ of, with: options, status, body }) => {
+      const plugin = new LaunchedPlugin(options);
       plugin.emulator.registerServiceAccount(account);
-      const response = await ask(plugin);
-      expect({ status: response.status, body: await response.text() }).toEqual({ status, body });
-      if (status === 401)
-        expect(response.headers.get("www-authenticate") === null).toBe(ask === askWithWrongSecret);
-      if (ask === askWithWrongSecret)
-        expect(plugin.emulator.customerLog.last()?.outcome).toMatchObject({ status });
+      const response = await (asks[of] as Ask)(plugin);
+      const text = typeof body === "string" ? body : expect.stringMatching(body);
+      expect([response.status, await response.text()]).toEqual([status, text]);
+      const isOfToken = of === "wrong secret";
+      if (status === 401) expect(response.headers.get("www-authenticate") === null).toBe(isOfToken);
+      if (isOfToken) expect(plugin.emulator.customerLog.last()?.outcome).toMatchObject({ status });
     },
   );
 
   test.each([
-    { userIdType: "number" as const, userId: "7", sent: 7 },
-    { userIdType: "number" as const, userId: "007", sent: "007" },
-    { userIdType: "number" as const, userId: "7a", sent: "7a" },
-    { userIdType: "string" as const, userId: "7", sent: "7" },
-  ])(
-    "userIdType $userIdType sends the user id $userId as $sent",
-    async ({ userIdType, userId, sent }) => {
-      const plugin = new LaunchedPlugin({ userIdType });
+    { userIdType: "number", userId: "7", sent: 7 },
+    { userIdType: "number", userId: "007", sent: "007" },
+    { userIdType: "number", userId: "7a", sent: "7a" },
+    { userIdType: "string", userId: "7", sent: "7" },
+  ] as const)(
+    "userIdType $userIdType sends $userId as $sent",
+    async ({ userId, sent, ...type }) => {
+      const plugin = new LaunchedPlugin(type);
       plugin.emulator.registerOperator({ ...ada, userId });
       const answer = await plugin.exchange(plugin.launchedCode({ userId }));
       expect(await answer.json()).toMatchObject({ revo: { user: { userId: sent } } });
@@ -219,60 +201,41 @@ describe("an option", () => {
   test.each([
     { rateLimitedAttemptSpendsCode: true, later: 400 },
     { rateLimitedAttemptSpendsCode: false, later: 200 },
-  ])(
-    "rateLimitedAttemptSpendsCode $rateLimitedAttemptSpendsCode: the code of an exchange that was answered 429 is later answered $later",
-    async ({ later, ...settings }) => {
-      const plugin = new LaunchedPlugin({
-        ...settings,
-        rateLimit: { requests: 1, windowSeconds: 60 },
-      });
-      const code = plugin.launchedCode();
-      await plugin.requestToken();
-      expect((await plugin.exchange(code)).status).toBe(429);
-      plugin.now += 60_000;
-      expect((await plugin.exchange(code)).status).toBe(later);
-    },
-  );
+  ])("a code that was answered 429 is later answered: %o", async ({ later, ...settings }) => {
+    const rateLimit = { requests: 1, windowSeconds: 60 };
+    const plugin = new LaunchedPlugin({ ...settings, rateLimit });
+    const code = plugin.launchedCode();
+    await plugin.requestToken();
+    expect((await plugin.exchange(code)).status).toBe(429);
+    plugin.now += 60_000;
+    expect((await plugin.exchange(code)).status).toBe(later);
+  });
 
   test("unauthorizedStatuses is that of connect: it changes nothing here, so that one object serves both", async () => {
     const plugin = new PluginClient({ unauthorizedStatuses: [403] });
     expect((await plugin.call(undefined)).status).toBe(401);
     expect(Object.keys(emulatorOptions)).not.toContain("unauthorizedStatuses");
   });
-
-  test("that is a clock and breaks later is reported by its name", () => {
-    let now: unknown = START;
-    const { clock } = createEmulator({ now: () => now as number });
-    now = undefined;
-    expect(() => clock.now()).toThrow(expect.objectContaining({ code: "option_invalid" }));
-  });
 });
 
 describe("an argument", () => {
-  test.each([{ input: undefined }, { input: null }, { input: 5 }])(
-    "of fetch: $input",
-    async ({ input }) => {
-      const error = new TypeError("fetch takes a URL or a Request");
+  test("of fetch must be a URL or a Request", async () => {
+    const error = new TypeError("fetch takes a URL or a Request");
+    for (const input of [undefined, null, 5])
       await expect(createEmulator().fetch(wrong(input))).rejects.toThrow(error);
-    },
-  );
+  });
 
-  const addresses: [name: string, address: unknown, issue: RegExp][] = [
-    ["a negative port", { port: -1 }, /^port: /],
-    ["a port above 65535", { port: 65_536 }, /^port: /],
-    ["half a port", { port: 1.5 }, /^port: /],
-    ["a port that is a word", { port: "x" }, /^port: /],
-    ["a host that is a number", { host: 5 }, /^host: /],
-    ["an empty host", { host: "" }, /^host: /],
-    ["a host that is null", { host: null }, /^host: /],
-    ["an unknown member", { hostname: "127.0.0.1" }, /hostname/],
-    ["null", null, /object/],
-  ];
-  test.each(addresses)("of listen: %s is refused", async (_, address, issue) => {
-    const emulator = createEmulator();
-    await expect(emulator.listen(wrong(address))).rejects.toMatchObject({
-      name: "EmulatorError",
-      code: "option_invalid",
+  test.each<[address: unknown, issue: RegExp]>([
+    [{ port: -1 }, /^port: /],
+    [{ port: 65_536 }, /^port: /],
+    [{ port: 1.5 }, /^port: /],
+    [{ host: "" }, /^host: /],
+    [{ host: null }, /^host: /],
+    [{ hostname: "127.0.0.1" }, /hostname/],
+    [null, /object/],
+  ])("of listen is refused: %o", async (address, issue) => {
+    await expect(createEmulator().listen(wrong(address))).rejects.toMatchObject({
+      ...{ name: "EmulatorError", code: "option_invalid" },
       issues: [expect.stringMatching(issue)],
     });
   });
@@ -283,44 +246,27 @@ describe("an argument", () => {
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:/);
   });
 
-  const page = { tenantId: "acme", clientId: "planner" };
-  const launched = { ...page, userId: "ada" };
-  const seed = {
-    plugins: [{ ...page, type: "user_interface" as const, scopes: ["devices:read"] }],
-    operators: [{ tenantId: "acme", userId: "ada", capabilities: ["devices:read"] }],
-  };
+  const launched = { tenantId: "acme", clientId: "reporter", userId: "ada" };
   const url = "/v1/auth/authorize";
-  const calls: [name: string, call: (emulator: Emulator) => unknown][] = [
+  test.each<[name: string, call: (emulator: Emulator) => unknown]>([
     ["launch: null", ({ launch }) => launch(wrong(null))],
-    ["launch: a number as user id", ({ launch }) => launch({ ...page, userId: wrong(7) })],
+    ["launch: a number as user id", ({ launch }) => launch({ ...launched, userId: wrong(7) })],
     ["authorize: undefined", ({ launch }) => launch(launched).authorize(wrong(undefined))],
-    [
-      "authorize: an opaque code that is a number",
-      ({ launch }) => launch(launched).authorize({ codeChallenge: "", opaqueCode: wrong(7) }),
-    ],
     ["login: undefined", ({ login }) => login(wrong(undefined))],
     ["login: a bad URL", ({ login }) => login({ url: "http://[", userId: "ada" })],
     ["login: no user id", ({ login }) => login(wrong({ url }))],
-    [
-      "login: an unknown decision",
-      ({ login }) => login({ url, userId: "ada", decision: wrong("x") }),
-    ],
+    ["login: a decision", ({ login }) => login(wrong({ url, userId: "ada", decision: "x" }))],
     ["testKey: null", ({ testKey }) => testKey(wrong(null))],
     ["clock.set: a bigint", ({ clock }) => clock.set(wrong(10n))],
     ["clock.set: null", ({ clock }) => clock.set(wrong(null))],
-    ["clock.set: a boolean", ({ clock }) => clock.set(wrong(true))],
-    ["clock.set: an array", ({ clock }) => clock.set(wrong([2026]))],
     ["clock.set: NaN", ({ clock }) => clock.set(Number.NaN)],
     ["clock.set: an instant beyond Date's range", ({ clock }) => clock.set(8.64e15 + 1)],
     ["clock.set: no time zone", ({ clock }) => clock.set("2026-01-01T00:00:00")],
-    ["clock.freeze: null", ({ clock }) => clock.freeze(wrong(null))],
     ["clock.freeze: month 13", ({ clock }) => clock.freeze("2026-13-01T00:00:00Z")],
     ["clock.advance: a string", ({ clock }) => clock.advance(wrong("1"))],
-    ["clock.advance: infinity", ({ clock }) => clock.advance(Number.POSITIVE_INFINITY)],
     ["reset: null", ({ reset }) => reset(wrong(null))],
-  ];
-  test.each(calls)("of %s is refused and changes nothing", (_, call) => {
-    const emulator = createEmulator({ seed, now: () => START });
+  ])("of %s is refused and changes nothing", (_, call) => {
+    const { emulator } = new LaunchedPlugin();
     const refused = expect.objectContaining({ name: "EmulatorError", code: "option_invalid" });
     expect(() => call(emulator)).toThrow(refused);
     expect(emulator.clock.now()).toBe(START);

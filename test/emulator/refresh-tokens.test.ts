@@ -1,76 +1,72 @@
 // Tests of Variant B's refresh tokens that the table of negative requests does not cover: which
 // tokens a reuse ends, idleness and lifetime over several refreshes, and narrower scopes.
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { postJson } from "./plugin-client.js";
 import { Portal } from "./portal.js";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-describe("with rotation", () => {
-  test("the reuse of an old token ends every token of its login, and no other login", async () => {
-    const portal = new Portal();
-    const [first, other] = [await portal.tokens(), await portal.tokens()];
-    const second = await portal.tokens(await portal.refresh(first.refresh_token));
-    const third = await portal.tokens(await portal.refresh(second.refresh_token));
-    await portal.refresh(first.refresh_token);
-    expect(portal.lastRule()).toBe("refresh.reuse");
-    for (const { access_token, refresh_token } of [first, second, third]) {
-      expect(await portal.statusOf(access_token)).toBe(401);
-      expect(portal.lastRule()).toBe("bearer.revoked");
-      expect((await portal.refresh(refresh_token)).status).toBe(400);
-      expect(portal.lastRule()).toBe("refresh.revoked");
-    }
-    expect(await portal.statusOf(other.access_token)).toBe(200);
-    expect((await portal.refresh(other.refresh_token)).status).toBe(200);
-  });
+test("the reuse of an old token ends every token of its login, and no other login", async () => {
+  const portal = new Portal();
+  const [first, other] = [await portal.tokens(), await portal.tokens()];
+  const second = await portal.tokens(await portal.refresh(first.refresh_token));
+  const third = await portal.tokens(await portal.refresh(second.refresh_token));
+  await portal.refresh(first.refresh_token);
+  expect(portal.lastRule()).toBe("refresh.reuse");
+  for (const { access_token, refresh_token } of [first, second, third]) {
+    expect(await portal.statusOf(access_token)).toBe(401);
+    expect(portal.lastRule()).toBe("bearer.revoked");
+    expect((await portal.refresh(refresh_token)).status).toBe(400);
+    expect(portal.lastRule()).toBe("refresh.revoked");
+  }
+  expect(await portal.statusOf(other.access_token)).toBe(200);
+  expect((await portal.refresh(other.refresh_token)).status).toBe(200);
 });
 
-describe("time", () => {
-  test("by default a refresh token expires after 30 days without use, and a login after 90 days", async () => {
-    const portal = new Portal();
-    let { refresh_token } = await portal.tokens();
-    for (let month = 1; month <= 3; month++) {
-      portal.now += 30 * DAY - 1000;
-      ({ refresh_token } = await portal.tokens(await portal.refresh(refresh_token)));
-    }
-    portal.now += 3000;
-    await portal.refresh(refresh_token);
-    expect(portal.lastRule()).toBe("refresh.lifetime");
-    const idle = await portal.tokens();
-    portal.now += 30 * DAY;
-    await portal.refresh(idle.refresh_token);
-    expect(portal.lastRule()).toBe("refresh.idle");
-  });
-
-  test("an access token outlives its login, and a reuse after 1100 other logins still ends it", async () => {
-    const portal = new Portal({ refreshTokens: { lifetimeSeconds: 7200 } });
-    const first = await portal.tokens();
-    portal.now += 2 * HOUR - 1;
-    const last = await portal.tokens(await portal.refresh(first.refresh_token));
-    portal.now += HOUR - 1;
-    expect(await portal.statusOf(last.access_token)).toBe(200);
-    // These logins make the stores remove old entries.
-    for (let other = 0; other < 1100; other++) await portal.exchange(portal.loginCode());
-    await portal.refresh(first.refresh_token);
-    expect(await portal.statusOf(last.access_token)).toBe(401);
-  });
+test("by default a refresh token expires after 30 days without use, and a login after 90 days", async () => {
+  const portal = new Portal();
+  let { refresh_token } = await portal.tokens();
+  for (let month = 1; month <= 3; month++) {
+    portal.now += 30 * DAY - 1000;
+    ({ refresh_token } = await portal.tokens(await portal.refresh(refresh_token)));
+  }
+  portal.now += 3000;
+  await portal.refresh(refresh_token);
+  expect(portal.lastRule()).toBe("refresh.lifetime");
+  const idle = await portal.tokens();
+  portal.now += 30 * DAY;
+  await portal.refresh(idle.refresh_token);
+  expect(portal.lastRule()).toBe("refresh.idle");
 });
 
-describe("scopes", () => {
-  test("a refresh for fewer scopes narrows that access token and not the next one", async () => {
-    const portal = new Portal();
-    const capabilities = ["devices:read", "schedules:read"];
-    portal.emulator.updateOperator({ tenantId: "acme", userId: "ada", capabilities });
-    const { refresh_token } = await portal.tokens();
-    const narrow = await portal.tokens(
-      await portal.refresh(refresh_token, { scope: "schedules:read" }),
-    );
-    expect(await portal.statusOf(narrow.access_token)).toBe(403);
-    expect(portal.lastRule()).toBe("route.scope");
-    const wide = await portal.tokens(await portal.refresh(narrow.refresh_token));
-    expect(await portal.statusOf(wide.access_token)).toBe(200);
-  });
+test("a code and a refresh token are known as spent hours and 1100 other logins later, which ends the newest access token", async () => {
+  const portal = new Portal({ refreshTokens: { lifetimeSeconds: 7200 } });
+  const login = portal.loginCode();
+  const first = await portal.tokens(await portal.exchange(login));
+  portal.now += 2 * HOUR - 1;
+  const last = await portal.tokens(await portal.refresh(first.refresh_token));
+  portal.now += HOUR - 1;
+  expect(await portal.statusOf(last.access_token)).toBe(200);
+  // These logins make the stores remove old entries.
+  for (let other = 0; other < 1100; other++) await portal.exchange(portal.loginCode());
+  await portal.refresh(first.refresh_token);
+  expect(await portal.statusOf(last.access_token)).toBe(401);
+  await portal.exchange(login);
+  expect(portal.lastRule()).toBe("client-code.unspent");
+});
+
+test("a refresh for fewer scopes narrows that access token and not the next one", async () => {
+  const portal = new Portal();
+  const capabilities = ["devices:read", "schedules:read"];
+  portal.emulator.updateOperator({ tenantId: "acme", userId: "ada", capabilities });
+  const { refresh_token } = await portal.tokens();
+  const scope = "schedules:read";
+  const narrow = await portal.tokens(await portal.refresh(refresh_token, { scope }));
+  expect(await portal.statusOf(narrow.access_token)).toBe(403);
+  expect(portal.lastRule()).toBe("route.scope");
+  const wide = await portal.tokens(await portal.refresh(narrow.refresh_token));
+  expect(await portal.statusOf(wide.access_token)).toBe(200);
 });
 
 test("at the path of the option refreshPath a grant_type may be absent, and a code is refused", async () => {
