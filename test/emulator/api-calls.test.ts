@@ -104,7 +104,7 @@ describe("a declared route", () => {
   });
 
   const answers: [name: string, respond: ApiRoute["respond"], status: number, body: string][] = [
-    ["a value as JSON", ({ clientId }) => [clientId], 200, '["reporter"]'],
+    ["a value as JSON", (call) => [call.tenantId, call.clientId], 200, '["acme","reporter"]'],
     ["undefined as 204", () => undefined, 204, ""],
     ["a Response", () => new Response("made", { status: 201 }), 201, "made"],
     ["what it read", ({ request }) => request.text(), 200, '"sent"'],

@@ -13,39 +13,40 @@ import {
   START,
 } from "./plugin-client.js";
 
+const scopes = ["devices:read"];
+const roles = [{ name: "reader", group: "reports" }];
+const account = { tenantId: "acme", clientId: "account", clientSecret: "not a real secret" };
 const seed: EmulatorSeed = {
   plugins: [
-    { clientId: "reporter", tenantId: "acme", type: "service", scopes: ["devices:read"] },
-    { clientId: "planner", tenantId: "acme", type: "user_interface", scopes: ["devices:read"] },
+    { ...reporter, type: "service", scopes, roles },
+    { clientId: "planner", tenantId: "acme", type: "user_interface", scopes },
   ],
-  serviceAccounts: [{ clientId: "account", clientSecret: "not a real secret", tenantId: "acme" }],
-  apiClients: [{ clientId: "portal", redirectUris: ["https://portal.example/callback"] }],
+  serviceAccounts: [account],
   operators: [ada],
   clock: { at: START, frozen: true },
 };
 
 const launched = { tenantId: "acme", clientId: "planner", userId: "ada" };
 /** A token request signed with the key that the emulator made for the plugin. */
-function signedForm(emulator: Emulator, plugin: typeof reporter): URLSearchParams {
-  const jwk = emulator.testKey(plugin);
+function signedForm(emulator: Emulator): URLSearchParams {
+  const jwk = emulator.testKey(reporter);
   const privateKey = createPrivateKey({ key: jwk as JsonWebKey, format: "jwk" });
   return formOf(emulator, { key: { kid: jwk.kid ?? "", privateKey } });
 }
-const post = (emulator: ReturnType<typeof createEmulator>, form: URLSearchParams) =>
-  emulator.fetch("/api/v1/acme/external-plugin/oauth/token", { method: "POST", body: form });
+const post = (emulator: Emulator, body = signedForm(emulator)) =>
+  emulator.fetch("/api/v1/acme/external-plugin/oauth/token", { method: "POST", body });
 
 describe("a seed", () => {
   test("registers everything that can be registered, and sets the clock", async () => {
     const emulator = createEmulator({ seed });
     expect(emulator.clock.now()).toBe(START);
-    expect((await post(emulator, signedForm(emulator, reporter))).status).toBe(200);
-    const account = { clientId: "account", clientSecret: "not a real secret" };
+    expect(await (await post(emulator)).json()).toMatchObject({ revo: { tenant: "acme", roles } });
     expect((await requestAccountToken(emulator, account)).status).toBe(200);
     expect(emulator.launch(launched).url).toContain("opaque_code=");
   });
 
-  const privateJwk = pluginKey.privateKey.export({ format: "jwk" });
-  const shared = { ...reporter, type: "service", jwks: { keys: [privateJwk] } };
+  const jwks = { keys: [pluginKey.privateKey.export({ format: "jwk" })] };
+  const shared = { ...reporter, type: "service", jwks };
   const withFunction = { operators: [{ ...ada, roles: () => [] }, ada] };
   test.each([
     { name: "an unknown member", seed: { plugin: [] }, issue: /plugin/ },
@@ -65,21 +66,19 @@ describe("reset", () => {
     const status = { name: "status" as const, status: 503, body: { deep: [1] } };
     const clock = { at: new Date(START), frozen: true };
     const emulator = createEmulator({ seed: { operators, faults: [status], clock } });
-    capabilities.push("tenant:write");
-    operators.push({ tenantId: "acme", userId: "eve", capabilities });
+    const eve = { tenantId: "acme", userId: "eve", capabilities };
+    operators.push(eve);
     status.body.deep.push(2);
     clock.at.setTime(0);
     emulator.reset();
-    expect(() => emulator.updateOperator({ tenantId: "acme", userId: "eve" })).toThrow(
-      /is not registered/,
-    );
+    expect(() => emulator.updateOperator(eve)).toThrow(/is not registered/);
     expect(emulator.faults.list()).toMatchObject([{ fault: { body: { deep: [1] } } }]);
     expect(emulator.clock.now()).toBe(START);
   });
 
   test("restores registrations, tokens, jti values, rate-limit windows, clock, rule switches and logs", async () => {
     const emulator = createEmulator({ seed, rateLimit: { requests: 2, windowSeconds: 60 } });
-    const form = signedForm(emulator, reporter);
+    const form = signedForm(emulator);
     const headers = { authorization: `Bearer ${await accessTokenIn(post(emulator, form))}` };
     const call = () => emulator.fetch("/api/v1/acme/devices", { headers });
     expect((await call()).status).toBe(200);
@@ -87,8 +86,6 @@ describe("reset", () => {
     emulator.registerOperator({ ...ada, userId: "bob" });
     emulator.clock.advance(5_000);
     emulator.rules.enforce("assertion.audience", false);
-    emulator.customerLog.clear();
-
     emulator.reset();
     expect(emulator.journal.entries()).toEqual([]);
     expect(emulator.rules.off()).toEqual([]);
@@ -97,8 +94,8 @@ describe("reset", () => {
     expect(() => emulator.launch({ ...launched, userId: "bob" })).toThrow();
     // The same assertion and test key are accepted again, in an empty window.
     expect((await post(emulator, form)).status).toBe(200);
-    expect((await post(emulator, signedForm(emulator, reporter))).status).toBe(200);
-    expect((await post(emulator, signedForm(emulator, reporter))).status).toBe(429);
+    expect((await post(emulator)).status).toBe(200);
+    expect((await post(emulator)).status).toBe(429);
   });
 
   test("lets requests in flight end on the state they began with", async () => {
@@ -127,64 +124,51 @@ describe("reset with options", () => {
     onTestFinished(close);
     const statusOfB = async () => (await fetch(`${url}/v1/devices`)).status;
     expect(await statusOfB()).toBe(404);
-    emulator.reset({
-      variants: ["A", "B"],
-      tokenLifetimeSeconds: 7,
-      seed: { plugins: seed.plugins },
-    });
+    const { plugins } = seed;
+    emulator.reset({ variants: ["A", "B"], tokenLifetimeSeconds: 7, seed: { plugins } });
     expect(await statusOfB()).toBe(401);
     emulator.reset();
     expect(await statusOfB()).toBe(401);
-    const answer = await post(emulator, signedForm(emulator, reporter));
-    expect(await answer.json()).toMatchObject({ expires_in: 7 });
+    expect(await (await post(emulator)).json()).toMatchObject({ expires_in: 7 });
     expect(emulator.url).toBe(url);
     expect(() => emulator.launch(launched)).toThrow();
   });
 
   test("restores the default of an option that is undefined, and keeps one that is left out", async () => {
-    const emulator = createEmulator({
-      seed,
-      variants: ["A"],
-      tokenLifetimeSeconds: 7,
-      requireKid: false,
-    });
-    const extras = { token_type: "Bearer" };
-    emulator.reset({ rules: { "assertion.audience": false }, tokenResponseExtras: extras });
+    const emulator = createEmulator({ seed, variants: ["A"], tokenLifetimeSeconds: 7 });
+    emulator.reset({ rules: { "assertion.audience": false } });
     emulator.reset({ variants: undefined, tokenLifetimeSeconds: undefined });
     expect(emulator.rules.off()).toEqual(["assertion.audience"]);
     expect((await emulator.fetch("/v1/devices")).status).toBe(401);
-    const answer = await post(emulator, signedForm(emulator, reporter));
-    expect(await answer.json()).toMatchObject({ expires_in: 3600 });
+    expect(await (await post(emulator)).json()).toMatchObject({ expires_in: 3600 });
+    const form = signedForm(emulator);
     emulator.reset({ rules: undefined, seed: undefined });
     expect(emulator.rules.off()).toEqual([]);
-    expect((await post(emulator, signedForm(emulator, reporter))).status).toBe(400);
+    expect((await post(emulator, form)).status).toBe(400);
   });
 
+  const conflict = { operationId: "x", method: "GET", path: "/v1/devices" };
   test.each([
-    { name: "another address", changes: { publicUrl: "https://other.example" } },
-    { name: "another base clock", changes: { now: () => 0 } },
-    { name: "another seed number", changes: { randomSeed: 4 } },
-    { name: "an unknown option", changes: { colour: "red" } },
-    { name: "a bad seed", changes: { seed: { operators: [ada, ada] } } },
-    {
-      name: "a route conflict",
-      changes: { routes: [{ operationId: "x", method: "GET", path: "/v1/devices" }] },
-    },
-  ])("refuses $name and changes nothing", async ({ changes }) => {
+    { publicUrl: "https://other.example" },
+    { now: () => 0 },
+    { randomSeed: 4 },
+    { colour: "red" },
+    { seed: { operators: [ada, ada] } },
+    { routes: [conflict] },
+  ])("refuses %o and changes nothing", async (changes: object) => {
     const emulator = createEmulator({ seed });
     emulator.clock.advance(5);
-    expect(() => emulator.reset(changes as object)).toThrow();
+    expect(() => emulator.reset(changes)).toThrow();
     expect(emulator.clock.now()).toBe(START + 5);
-    expect((await post(emulator, signedForm(emulator, reporter))).status).toBe(200);
+    expect((await post(emulator)).status).toBe(200);
   });
 });
 
 test("a seed number makes codes, tokens and ids the same in every run; keys are, without one too", async () => {
   const run = async (randomSeed?: number) => {
     const emulator = createEmulator({ seed, randomSeed });
-    const answer = await post(emulator, signedForm(emulator, reporter));
-    const launch = emulator.launch(launched);
-    return { key: emulator.testKey(reporter), answer: await answer.json(), url: launch.url };
+    const answer = await (await post(emulator)).json();
+    return { key: emulator.testKey(reporter), answer, url: emulator.launch(launched).url };
   };
   const [first, again, ...others] = await Promise.all([run(7), run(7), run(8), run(), run()]);
   expect(again).toEqual(first);
@@ -206,7 +190,6 @@ test("each plugin has a test key of its own, also beyond those that are part of 
 
 test("testKey has no key for a plugin that has a JWKS of its own", () => {
   const { emulator } = new PluginClient();
-  expect(() => emulator.testKey(reporter)).toThrow(
-    expect.objectContaining({ code: "not_registered" }),
-  );
+  const refused = expect.objectContaining({ code: "not_registered" });
+  expect(() => emulator.testKey(reporter)).toThrow(refused);
 });

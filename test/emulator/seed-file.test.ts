@@ -38,11 +38,7 @@ test("a file is read as YAML or JSON", () => {
     return join(folder, name);
   };
   const fromYaml = readSeedFile(write("tenant.yaml", yaml));
-  const json = JSON.stringify(
-    { ...fromYaml.seed, options: { ...fromYaml, seed: undefined } },
-    null,
-    2,
-  );
+  const json = JSON.stringify({ ...fromYaml.seed, options: { ...fromYaml, seed: undefined } });
   expect(readSeedFile(write("tenant.json", json))).toEqual(fromYaml);
   const refused = expect.objectContaining({ code: "seed_invalid" });
   expect(() => readSeedFile(join(folder, "absent.yaml"))).toThrow(refused);
@@ -64,18 +60,18 @@ test("of a file with many mistakes the first hundred are named, and the others c
   expect(refused).toMatchObject({ issues: [...named, "tenant.json: 100 more mistakes"] });
 });
 
-type SeedRow = readonly [name: string, text: string, issues: RegExp | readonly RegExp[]];
+const letters = [..."abcdefghijk"];
+const aliases = letters.map((letter, at) =>
+  at === 0 ? "a: &a [x,x]" : `${letter}: &${letter} [${`*${letters[at - 1]},`.repeat(9)}]`,
+);
+const twice = ["a", "b"].map((id) => `{ operationId: ${id}, method: GET, path: /v1/a }`);
+const accounts = (...members: string[]) => `serviceAccounts:\n  - ${members.join("\n    ")}\n`;
 
-test.each<SeedRow>([
+test.each<readonly [name: string, text: string, ...issues: RegExp[]]>([
   ["broken YAML", 'plugins:\n  - { clientId: "x\n', /:\d+: /],
   ["a duplicate key", "plugins: []\nplugins: []\n", /:2: .*duplicate key$/],
   ["a second document", "plugins: []\n---\nplugins: []\n", /:\d: .*multiple docs$/],
-  [
-    "aliases without end",
-    `a: &a [x,x]\n` +
-      `${[..."bcdefghijk"].map((letter, index) => `${letter}: &${letter} [${`*${"abcdefghij"[index]},`.repeat(9)}]`).join("\n")}`,
-    /:1: the file cannot be read/,
-  ],
+  ["aliases without end", aliases.join("\n"), /:1: the file cannot be read/],
   ["a million characters", "[".repeat(1_000_001), /:1: .* more than 1000000 characters/],
   ["an empty file", "", /:1: the file is empty/],
   ["an unknown member", "plugins: []\nplugin: []\n", /:2: unknown key: "plugin" \(use plugins\)$/],
@@ -83,68 +79,50 @@ test.each<SeedRow>([
   [
     "an unknown rule",
     "options:\n  rules:\n    assertion.none: false\n",
-    /:3: options\.rules: this is not a rule/,
+    /:3: options\.rules: this/,
   ],
   [
     "a route whose path is taken",
-    "options:\n  routes:\n    - { operationId: a, method: GET, path: " +
-      "/v1/a }\n    - { operationId: b, method: GET, path: /v1/a }\n",
+    `options:\n  routes:\n    - ${twice.join("\n    - ")}\n`,
     /:4: options\.routes\.1: b \(GET \/v1\/a\) is taken$/,
   ],
   [
     "a scope of the wrong form",
-    "plugins:\n  - clientId: r\n    tenantId: acme\n    type: " +
-      "service\n    scopes:\n      - devices:read\n      - devices\n",
-    /:7: plugins\.0\.scopes\.1: /,
+    "plugins:\n  - clientId: r\n    tenantId: acme\n    type: service\n    scopes:\n      - x\n",
+    /:6: plugins\.0\.scopes\.0: /,
   ],
   [
     "two mistakes",
-    "serviceAccounts:\n  - { clientId: a, clientSecret: 1, tenantId: " +
-      "acme }\n  - { clientId: b, clientSecret: x, tenantId: .. }\n",
-    [/:2: serviceAccounts\.0\.clientSecret: /, /:3: serviceAccounts\.1\.tenantId: /],
+    accounts("clientId: a", "clientSecret: 1", "tenantId: .."),
+    /:3: serviceAccounts\.0\.clientSecret: /,
+    /:4: serviceAccounts\.0\.tenantId: /,
   ],
   [
     "the same twice",
     "operators:\n  - &ada { tenantId: acme, userId: ada, capabilities: [] }\n  - *ada\n",
     /:3: operators\.1: /,
   ],
-  [
-    "an instant without a time zone",
-    "plugins: []\nclock:\n  at: 2026-01-01T00:00:00\n",
-    /:3: clock: /,
-  ],
+  ["an instant without a zone", "clock:\n  at: 2026-01-01T00:00:00\n", /:2: clock: /],
   [
     "a secret where none belongs",
-    `serviceAccounts:\n  - clientId: "${SECRET} "\n    clientSecret: ` +
-      `["${SECRET}"]\n    tenantId: "${SECRET}/"\n`,
-    [/:3: /, /:4: /],
+    accounts(`clientId: "${SECRET} "`, `clientSecret: ["${SECRET}"]`, `tenantId: "${SECRET}/"`),
+    ...[/:3: /, /:4: /],
   ],
   [
     "a secret after a colon without its space",
-    `serviceAccounts:\n  - {\n    clientId: a, tenantId: ` +
-      `acme,\n    clientSecret:${SECRET} }\n`,
-    [/:2: .*clientSecret: /, /:4: serviceAccounts\.0: unknown key: … \(it takes /],
+    accounts("{ clientId: a, tenantId: acme,", `clientSecret:${SECRET} }`),
+    ...[/:2: .*clientSecret: /, /:3: serviceAccounts\.0: unknown key: … \(it takes /],
   ],
-  [
-    "a secret of letters alone as a rule's name",
-    `options:\n  rules:\n    ${LETTERS}: false\n`,
-    /:3: options\.rules: this is not a rule/,
-  ],
-  ["a secret as a tag", `serviceAccounts:\n  - clientSecret: !${SECRET}\n`, /:2: /],
-  ...["|", "{{"].map(
-    (character): SeedRow => [
-      `a secret that begins with ${character} and has no quotes`,
-      `serviceAccounts:\n  - clientSecret: ` +
-        `${character}${SECRET}${character === "{{" ? "}}" : ""}\n`,
-      /:\d: /,
-    ],
-  ),
+  ["a secret of letters as a rule", `options:\n  rules:\n    ${LETTERS}: false\n`, /:3: options/],
+  ["a secret as a tag", accounts(`clientSecret: !${SECRET}`), /:2: /],
+  ["a secret without quotes after |", accounts(`clientSecret: |${SECRET}`), /:\d: /],
+  ["a secret without quotes in braces", accounts(`clientSecret: {{${SECRET}}}`), /:\d: /],
   [
     "a secret as a member's name",
-    `options:\n  variants: [A]\n  envelope:\n    first: data\n    ${SECRET}: 1\n`,
-    /:5: options\.envelope\.…: /,
+    `options:\n  envelope:\n    first: data\n    ${SECRET}: 1\n`,
+    /:4: options\.envelope\.…: /,
   ],
-])("%s is refused with its line and without its values", (_, text, issues) => {
+])("%s is refused with its line and without its values", (_, text, ...issues) => {
   const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
   onTestFinished(() => warned.mockRestore());
   let caught: unknown;
@@ -155,7 +133,7 @@ test.each<SeedRow>([
   }
   expect(caught).toMatchObject({ code: "seed_invalid" });
   const { issues: told, message } = caught as { issues: string[]; message: string };
-  for (const [index, issue] of [issues].flat().entries()) {
+  for (const [index, issue] of issues.entries()) {
     expect(told[index]).toMatch(/^t\.yaml:\d+: /);
     expect(told[index]).toMatch(issue);
   }
