@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { createEmulator, type EmulatorClock } from "../../src/emulator/index.js";
 import { ExpiringMap } from "../../src/emulator/state/expiring-map.js";
 import { SlidingWindow } from "../../src/emulator/variant-a/sliding-window.js";
-import { isSettled, settle } from "../support/wait.js";
+import { isSettled } from "../support/wait.js";
 import { PluginClient, reporter, START } from "./plugin-client.js";
 
 /** The statuses of the answers after each move of the clock. */
@@ -93,16 +93,6 @@ describe("a sleep on the clock", () => {
     const sleep = clock.sleep(30_000, controller.signal);
     controller.abort("late");
     await expect(sleep).rejects.toBe("late");
-  });
-
-  test("is skipped by skipSleep, which waits for it and ends the shortest", async () => {
-    const { clock } = createEmulator({ now: () => START });
-    const skipped = clock.skipSleep();
-    await settle();
-    const sleeps = [clock.sleep(2_000), clock.sleep(1_000)];
-    expect([await skipped, await clock.skipSleep()]).toEqual([1_000, 1_000]);
-    expect(clock.now()).toBe(START + 2_000);
-    await Promise.all(sleeps);
   });
 
   test("is reported by skipSleep when none begins in time, with what may be wrong", async () => {

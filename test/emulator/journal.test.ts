@@ -76,7 +76,9 @@ describe("an entry", () => {
   const refresh = async (client: Portal) => client.refresh((await client.tokens()).refresh_token);
   const wrongSecret = (client: Portal) =>
     client.exchange(client.loginCode(), { client_secret: "wrong" });
-  const rows: [name: string, ask: Ask, entry: Partial<JournalEntry>][] = [
+  /** A member that is undefined must be absent. */
+  type Members = { [Name in keyof JournalEntry]?: JournalEntry[Name] | undefined };
+  const rows: [name: string, ask: Ask, entry: Members][] = [
     [
       "of a grant of the other variant has it",
       form({ grant_type: "refresh_token" }),

@@ -182,29 +182,6 @@ describeInChromium("in Chromium", (browser) => {
     expect(authorizations()).toBe(2);
   });
 
-  test("login and consent work without JavaScript", async () => {
-    const redirectUri = seed.apiClients?.[0]?.redirectUris[0] ?? "";
-    const query = new URLSearchParams({
-      ...{ response_type: "code", client_id: "portal", redirect_uri: redirectUri, state: "s" },
-      ...{ code_challenge: codeChallenge, code_challenge_method: "S256" },
-    });
-    const options = { javaScriptEnabled: false, viewport: { width: 390, height: 780 } };
-    const page = await open(`/v1/auth/authorize?${query}`, options);
-    await page.getByLabel("User id").fill("ada");
-    await page.getByLabel("Password").fill("engine");
-    await page.getByRole("button", { name: "Log in" }).click();
-    await page.getByRole("heading", { name: "Allow portal?" }).waitFor();
-    await page.getByRole("button", { name: "Allow" }).click();
-    await page.waitForURL(`${redirectUri}&*`);
-    const { searchParams } = new URL(page.url());
-    expect([searchParams.get("state"), searchParams.get("code")?.length]).toEqual(["s", 43]);
-    // The browser is logged in now; this time the person denies.
-    await page.goto(`${url}/v1/auth/authorize?${query}`);
-    await page.getByRole("button", { name: "Deny" }).click();
-    await page.waitForURL(`${redirectUri}&*`);
-    expect(new URL(page.url()).searchParams.get("error")).toBe("access_denied");
-  });
-
   test("a 403 after a narrowing appears in the log without a reload", async () => {
     const page = await open("/_emulator/plugins");
     const log = await beside(page, "/_emulator/log");

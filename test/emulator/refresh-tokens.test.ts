@@ -1,7 +1,6 @@
 // Tests of Variant B's refresh tokens that the table of negative requests does not cover: which
 // tokens a reuse ends, idleness and lifetime over several refreshes, and narrower scopes.
 import { expect, test } from "vitest";
-import { postJson } from "./plugin-client.js";
 import { Portal } from "./portal.js";
 
 const HOUR = 3_600_000;
@@ -67,14 +66,4 @@ test("a refresh for fewer scopes narrows that access token and not the next one"
   expect(portal.lastRule()).toBe("route.scope");
   const wide = await portal.tokens(await portal.refresh(narrow.refresh_token));
   expect(await portal.statusOf(wide.access_token)).toBe(200);
-});
-
-test("at the path of the option refreshPath a grant_type may be absent, and a code is refused", async () => {
-  const portal = new Portal({ refreshPath: "/v1/auth/refresh" });
-  const { refresh_token } = await portal.tokens();
-  const bare = await portal.refresh(refresh_token, { grant_type: undefined }, "/v1/auth/refresh");
-  expect(bare.status).toBe(200);
-  expect(portal.emulator.journal.tokenRequests()).toHaveLength(2);
-  const body = { code: portal.loginCode().code, client_id: "portal" };
-  expect((await postJson(portal.emulator, body, "/v1/auth/refresh")).status).toBe(400);
 });

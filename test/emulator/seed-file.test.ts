@@ -67,7 +67,7 @@ const aliases = letters.map((letter, at) =>
 const twice = ["a", "b"].map((id) => `{ operationId: ${id}, method: GET, path: /v1/a }`);
 const accounts = (...members: string[]) => `serviceAccounts:\n  - ${members.join("\n    ")}\n`;
 
-test.each<readonly [name: string, text: string, ...issues: RegExp[]]>([
+test.each<[name: string, text: string, ...issues: RegExp[]]>([
   ["broken YAML", 'plugins:\n  - { clientId: "x\n', /:\d+: /],
   ["a duplicate key", "plugins: []\nplugins: []\n", /:2: .*duplicate key$/],
   ["a second document", "plugins: []\n---\nplugins: []\n", /:\d: .*multiple docs$/],

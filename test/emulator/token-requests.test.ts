@@ -95,12 +95,6 @@ describe("a launch in this process", () => {
     expect(new URL(launch.url).hash).toBe("#top");
   });
 
-  test("has no state with launchState opaque_code, and host:auth-code repeats the opaque_code", () => {
-    const launch = new LaunchedPlugin({ launchState: "opaque_code" }).emulator.launch(identity);
-    expect(new URL(launch.url).searchParams.has("state")).toBe(false);
-    expect(launch.authorize(newPkce()).state).toBe(launch.opaqueCode);
-  });
-
   const refusedBy = (rule: string) =>
     expect.objectContaining({ code: "launch_refused", issues: [rule] });
 
