@@ -5,144 +5,105 @@ import { key } from "../negative/world.js";
 import { compactJws, rs256 } from "../signing-key.js";
 
 type Field = readonly [name: string, value: unknown];
-
-/**
- * A request as lists of fields. The assertion is decoded, so that a changed one is signed again.
- */
-interface Parts {
-  readonly method: readonly Field[];
-  readonly path: readonly Field[];
-  readonly query: readonly Field[];
-  readonly headers: readonly Field[];
-  readonly body: readonly Field[];
-  readonly jose: readonly Field[];
-  readonly claims: readonly Field[];
-}
-
-type Removal = "drop" | "truncate";
-type FieldChange = Removal | "replace" | "add" | "twice" | "rename" | "lengthen" | "swap";
-type ByteChange = "cut" | "insert" | "flip" | "repeat" | "replace-all";
+type PartName = "method" | "path" | "query" | "headers" | "body" | "jose" | "claims";
+/** A request as lists of fields. The assertion is decoded, so that a changed one is signed again. */
+type Parts = Readonly<Record<PartName, readonly Field[]>>;
+type FieldChange = "drop" | "replace" | "add" | "twice" | "truncate" | "lengthen" | "swap";
+type ByteChange = "cut" | "insert" | "repeat" | "replace-all";
 
 /** `at` is an index, modulo the number of fields or bytes. */
 export type Mutation =
-  | { part: keyof Parts; how: FieldChange; at: number; name: string; to: unknown }
+  | { part: PartName; how: FieldChange; at: number; name: string; to: unknown }
   | { part: "bytes"; how: ByteChange; at: number; to: readonly number[] }
-  | { part: "stream"; how: "in-pieces" | "broken" | "endless" };
+  | { part: "stream"; how: "broken" | "endless" };
 
 const words = (text: string): string[] => text.split(" ");
 const ODD_STRINGS = [
-  ...words(
-    "__proto__ constructor prototype toString hasOwnProperty null undefined NaN -0 1e309 true",
-  ),
-  ...words(".. ../../etc/passwd %2e%2e%2f % %zz %00 %ff%fe a=b&c=d {tenantId} :tenantId * Bearer"),
-  ...words(
-    "acme globex portal vault client_credentials refresh_token none HS256 eyJhbGciOiJub25lIn0.e30.",
-  ),
-  ...["", " ", "\0", "\t\r\n", "\ufeff", "\ufffd", "\ud800", "\u202e\u{1f984}", "[object Object]"],
-  ...["<script>alert(1)</script>", "' OR 1=1 --"],
+  ...words("__proto__ constructor hasOwnProperty null undefined NaN -0 1e309 true {tenantId} *"),
+  ...words(".. ../../etc/passwd %2e%2e%2f % %zz %00 %ff%fe a=b&c=d acme globex portal vault none"),
+  ...["", " ", "\0", "\t\r\n", "\ufeff", "\ufffd", "\ud800", "\u202e\u{1f984}", "' OR 1=1 --"],
+  "<script>alert(1)</script>",
 ];
-const OTHER_TYPES = [null, true, -1, 1.5, 2 ** 53, Number.MAX_VALUE, [], {}, { length: 1e9 }];
-const LENGTHS = [41, 41, 201, 201, 4096, 65_537];
-/**
- * Nested too deeply for a recursion. Only the request spells it out, so that a failure can be
- * printed.
- */
+const OTHER_TYPES: readonly unknown[] = [
+  null,
+  true,
+  -1,
+  1.5,
+  2 ** 53,
+  [],
+  {},
+  { length: 1e9 },
+  { toString: null },
+];
+/** Too deep for a recursion. Only the request spells it out, so that a failure can be printed. */
 const nested = (depth: number) => ({
   depth,
   toJSON: (): unknown => JSON.parse("[".repeat(depth) + "]".repeat(depth)),
 });
-
-/** `fc.string` with all code points as its units would first list them all. */
-const anyText = fc
-  .array(fc.integer({ min: 0, max: 0x10ffff }), { maxLength: 30 })
-  .map((points) => String.fromCodePoint(...points));
+const lengthy = fc.constantFrom(41, 201, 4096, 65_537).map((length) => "x".repeat(length));
 const oddString = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...ODD_STRINGS) },
-  { weight: 3, arbitrary: anyText },
-  { weight: 1, arbitrary: fc.constantFrom(...LENGTHS).map((length) => "x".repeat(length)) },
+  { weight: 3, arbitrary: fc.string({ unit: "binary", maxLength: 30 }) },
+  { weight: 1, arbitrary: lengthy },
 );
 const oddValue: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 5, arbitrary: oddString },
-  { weight: 3, arbitrary: fc.constantFrom<unknown>(...OTHER_TYPES, { toString: null }) },
+  { weight: 3, arbitrary: fc.constantFrom<unknown>(...OTHER_TYPES) },
   { weight: 2, arbitrary: fc.jsonValue({ maxDepth: 2 }) },
   { weight: 1, arbitrary: fc.constantFrom(100, 2000).map(nested) },
 );
-
 const METHODS = words("GET HEAD POST PUT PATCH DELETE OPTIONS QUERY BREW __proto__ get");
 const HEADERS = words(
-  "content-type authorization cookie x-form-token x-envelope host origin referer accept " +
-    "content-length forwarded " +
-    "content-encoding x-forwarded-host x-http-method-override sec-fetch-site range " +
-    "if-none-match __proto__",
+  "content-type authorization cookie x-form-token x-envelope host origin referer accept forwarded " +
+    "content-length content-encoding x-forwarded-host x-http-method-override range __proto__",
 );
 const HEADER_VALUES = [
-  ...words(
-    "application/json application/x-www-form-urlencoded text/plain gzip -1 " +
-      "99999999999999999999 null",
-  ),
+  ...words("application/json application/x-www-form-urlencoded text/plain gzip -1 null"),
   "application/x-www-form-urlencoded; charset=utf-16",
-  "application/json; charset=utf-8; charset=latin1",
-  "multipart/form-data; boundary=x",
-  ...["Bearer ", "Bearer x", "Basic d29ya2VyOng=", "https://evil.example"],
+  ...["multipart/form-data; boundary=x", "Bearer ", "Bearer x", "Basic d29ya2VyOng="],
   "a=b; a=c; =; emulator-host=x; emulator-login=",
 ];
-const CLAIMS = words("iss sub aud jti iat exp nbf __proto__ toString");
+const CLAIMS = words("iss sub aud jti iat exp nbf __proto__");
 const JOSE = words("alg kid typ crit b64 jwk jku x5u x5c zip __proto__");
-const FIELDS = words(
-  "client_id client_secret code scope state redirect_uri request form_token __proto__",
-);
-/**
- * In hexadecimal: invalid UTF-8, a byte order mark, and bytes that end a field, a string or a line.
- */
+const FIELDS = words("client_id client_secret code scope state redirect_uri request __proto__");
+/** Invalid UTF-8, a byte order mark, and bytes that end a field, a string or a line. */
 const ODD_BYTES = words("ff c080 eda080 efbbbf 00 25 26 22 0a").map((hex) => [
   ...Buffer.from(hex, "hex"),
 ]);
 
-const MOSTLY_REPLACED = words(
-  "drop replace replace replace add twice rename truncate lengthen swap swap",
-);
-const MOSTLY_SET = words("add add add drop truncate lengthen");
+const REPLACING = words("drop replace replace replace add twice truncate lengthen swap swap");
+const SETTING = words("add add add drop truncate lengthen");
 function changeOf(
-  part: keyof Parts,
+  weight: number,
+  part: PartName,
   changes: readonly string[],
   names: readonly string[],
   to: fc.Arbitrary<unknown> = oddValue,
-): fc.Arbitrary<Mutation> {
+): fc.WeightedArbitrary<Mutation> {
   const how = fc.constantFrom(...(changes as FieldChange[]));
-  return fc.record({
-    part: fc.constant(part),
-    how,
-    at: fc.nat({ max: 50 }),
-    name: fc.constantFrom(...names),
-    to,
-  });
+  const [at, name] = [fc.nat({ max: 50 }), fc.constantFrom(...names)];
+  return { weight, arbitrary: fc.record({ part: fc.constant(part), how, at, name, to }) };
 }
 const bytesOf: fc.Arbitrary<Mutation> = fc.record({
   part: fc.constant("bytes" as const),
-  how: fc.constantFrom<ByteChange>("cut", "insert", "flip", "repeat", "replace-all"),
+  how: fc.constantFrom<ByteChange>("cut", "insert", "repeat", "replace-all"),
   at: fc.nat({ max: 2000 }),
-  to: fc.oneof(
-    fc.constantFrom(...ODD_BYTES),
-    fc.array(fc.nat({ max: 255 }), { minLength: 1, maxLength: 8 }),
-  ),
+  to: fc.oneof(fc.constantFrom(...ODD_BYTES), fc.array(fc.nat({ max: 255 }), { maxLength: 8 })),
 });
 const streamOfKind: fc.Arbitrary<Mutation> = fc.record({
   part: fc.constant("stream" as const),
-  how: fc.constantFrom("in-pieces" as const, "broken" as const, "endless" as const),
+  how: fc.constantFrom("broken" as const, "endless" as const),
 });
 const headerValue = fc.oneof(fc.constantFrom(...HEADER_VALUES), oddString);
 
 export const mutation: fc.Arbitrary<Mutation> = fc.oneof(
-  { weight: 12, arbitrary: changeOf("body", MOSTLY_REPLACED, FIELDS) },
-  { weight: 4, arbitrary: changeOf("query", MOSTLY_REPLACED, FIELDS) },
-  { weight: 3, arbitrary: changeOf("path", MOSTLY_REPLACED, FIELDS) },
-  { weight: 2, arbitrary: changeOf("method", ["replace"], [""], fc.constantFrom(...METHODS)) },
-  { weight: 4, arbitrary: changeOf("headers", MOSTLY_SET, HEADERS, headerValue) },
-  {
-    weight: 2,
-    arbitrary: changeOf("claims", MOSTLY_SET, CLAIMS, fc.oneof(oddValue, fc.integer())),
-  },
-  { weight: 1, arbitrary: changeOf("jose", MOSTLY_SET, JOSE) },
+  changeOf(12, "body", REPLACING, FIELDS),
+  changeOf(4, "query", REPLACING, FIELDS),
+  changeOf(3, "path", REPLACING, FIELDS),
+  changeOf(2, "method", ["replace"], [""], fc.constantFrom(...METHODS)),
+  changeOf(4, "headers", SETTING, HEADERS, headerValue),
+  changeOf(2, "claims", SETTING, CLAIMS, fc.oneof(oddValue, fc.integer())),
+  changeOf(1, "jose", SETTING, JOSE),
   { weight: 4, arbitrary: bytesOf },
   { weight: 1, arbitrary: streamOfKind },
 );
@@ -168,10 +129,8 @@ export async function mutate(
     .map(([, value]) => String(value).replace(/^(Bearer |.*=)/, ""))
     // Leaves out values that a row sends in place of a secret, such as "x".repeat(43).
     .filter((secret) => secret.length >= 16 && new Set(secret).size >= 8);
-  return {
-    request: write(origin, mutations.reduce(withField, parts), type, text, mutations),
-    secrets,
-  };
+  const mutated = mutations.reduce(withField, parts);
+  return { request: write(origin, mutated, type, text, mutations), secrets };
 }
 
 function read(request: Request, type: string, text: string): Parts {
@@ -203,8 +162,7 @@ function decoded(part: string): Field[] {
 
 function withField(parts: Parts, one: Mutation): Parts {
   if (one.part === "bytes" || one.part === "stream") return parts;
-  const fields = changed(parts[one.part], one);
-  const after = { ...parts, [one.part]: fields };
+  const after = { ...parts, [one.part]: changed(parts[one.part], one) };
   if (one.part !== "claims" && one.part !== "jose") return after;
   const { jose, claims } = after;
   if (jose.length === 0 || claims.length === 0) return parts;
@@ -226,7 +184,6 @@ function changed(
     replace: () => put([name, one.to]),
     add: () => [...fields.filter(([other]) => other !== one.name), [one.name, one.to]],
     twice: () => put([name, value], [name, value]),
-    rename: () => put([textOf(one.to), value]),
     truncate: () => put([name, textOf(value).slice(0, -1 - (one.at % 5))]),
     lengthen: () => put([name, textOf(value) + textOf(one.to)]),
     // For example, a secret and the client id change places.
@@ -242,10 +199,12 @@ function write(
   text: string,
   mutations: readonly Mutation[],
 ): Request {
-  const json = `{${body.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value) ?? "null"}`)}}`;
+  const json = body.map(
+    ([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value) ?? "null"}`,
+  );
   const isUnread = body.length === 0 && !mutations.some(({ part }) => part === "body");
-  const written = isUnread ? text : type.startsWith(FORM) ? String(parameters(body)) : json;
-  const bytes = mutations.reduce(withBytes, Buffer.from(written));
+  const written = type.startsWith(FORM) ? String(parameters(body)) : `{${json}}`;
+  const bytes = mutations.reduce(withBytes, Buffer.from(isUnread ? text : written));
   const stream = mutations.find((one) => one.part === "stream");
   const isBodiless = /^(get|head)$/i.test(String(method)) || bytes.length === 0;
   const whole = path.map(([, value]) => textOf(value)).join("/");
@@ -279,31 +238,22 @@ function withBytes(body: Buffer, one: Mutation): Buffer {
   if (one.part !== "bytes") return body;
   const at = one.at % Math.max(1, body.length);
   const odd = Buffer.from(one.to);
-  const changes: Record<ByteChange, () => Buffer> = {
-    cut: () => body.subarray(0, at),
-    insert: () => Buffer.concat([body.subarray(0, at), odd, body.subarray(at)]),
-    flip: () =>
-      Buffer.from(body.map((byte, index) => (index === at ? byte ^ (odd[0] ?? 1) : byte))),
-    // At most twice the number of bytes that the emulator reads from a body.
-    repeat: () => Buffer.alloc(Math.min(131_072, body.length * (1 + one.at)), body),
-    "replace-all": () => odd,
-  };
-  return changes[one.how]();
+  if (one.how === "cut") return body.subarray(0, at);
+  if (one.how === "insert") return Buffer.concat([body.subarray(0, at), odd, body.subarray(at)]);
+  // At most twice the number of bytes that the emulator reads from a body.
+  if (one.how === "repeat")
+    return Buffer.alloc(Math.min(131_072, body.length * (1 + one.at)), body);
+  return odd;
 }
 
-function streamOf(
-  bytes: Buffer,
-  how: "in-pieces" | "broken" | "endless",
-): ReadableStream<Uint8Array> {
-  let sent = 0;
+function streamOf(bytes: Buffer, how: "broken" | "endless"): ReadableStream<Uint8Array> {
+  let isSent = false;
   return new ReadableStream<Uint8Array>({
     pull(controller) {
-      const piece = bytes.subarray(sent, sent + 64);
-      sent += 64;
-      if (piece.length > 0 && sent < 100_000) controller.enqueue(piece);
+      if (!isSent && bytes.length > 0) controller.enqueue(new Uint8Array(bytes));
       else if (how === "endless") controller.enqueue(new Uint8Array(16_384));
-      else if (how === "broken") controller.error(new Error("the sender went away"));
-      else controller.close();
+      else controller.error(new Error("the sender went away"));
+      isSent = true;
     },
   });
 }
