@@ -24,51 +24,32 @@ const fixedWindow =
     };
   };
 
-const fronts: readonly (readonly [
-  title: string,
-  rateLimit: boolean,
-  front: Front,
-  breaks: string,
-])[] = [
-  [
-    "a limit that tenants share",
-    true,
-    ({ emulator }) =>
-      (url, init) =>
-        emulator.fetch(url.replace("/umbrella/external-plugin/", "/acme/external-plugin/"), init),
-    "rate-limit.tenant",
-  ],
-  [
-    "a window that begins with the minute",
-    false,
-    fixedWindow((now) => now - (now % 60_000)),
-    "rate-limit.sliding",
-  ],
-  [
-    "a window that begins with the first request",
-    false,
-    fixedWindow((now, last) => (now - last >= 60_000 ? now : last)),
-    "rate-limit.sliding",
-  ],
-];
+const shared: Front =
+  ({ emulator }) =>
+  (url, init) =>
+    emulator.fetch(url.replace("/umbrella/external-plugin/", "/acme/external-plugin/"), init);
+const ofMinutes = fixedWindow((now) => now - (now % 60_000));
+const sinceFirst = fixedWindow((now, last) => (now - last >= 60_000 ? now : last));
 
-test.each(fronts)("%s breaks the case of that promise", async (_, isLimited, front, id) => {
-  const rig = createRig({ rateLimit: isLimited && limit });
+test.each<[title: string, front: Front, breaks: string]>([
+  ["a limit that tenants share", shared, "rate-limit.tenant"],
+  ["a window that begins with the minute", ofMinutes, "rate-limit.sliding"],
+  ["a window that begins with the first request", sinceFirst, "rate-limit.sliding"],
+])("%s breaks the case of that promise", async (_, front, id) => {
+  const rig = createRig({ rateLimit: front === shared && limit });
   const results = await rig.run({ only: [id], fetch: front(rig) }, { rateLimit: limit });
   expect(results.get(id)?.result).toBe("breaks");
 });
 
 describe("the numbers of the rate limit", () => {
   test.each([
-    { requests: 5, windowSeconds: 10, retryAfter: "seconds" },
     { requests: 5, windowSeconds: 10, retryAfter: "date" },
     { requests: 3, windowSeconds: 45, retryAfter: false },
     { requests: 20, windowSeconds: 300, retryAfter: "seconds" },
   ] as const)("are learnt after other requests took slots: %j", async (rateLimit) => {
     const { run, emulator, target } = createRig({ rateLimit });
-    await emulator.fetch(`${target.baseUrl}/api/v1/acme/external-plugin/oauth/token`, {
-      method: "POST",
-    });
+    const tokenUrl = `${target.baseUrl}/api/v1/acme/external-plugin/oauth/token`;
+    await emulator.fetch(tokenUrl, { method: "POST" });
     emulator.clock.advance(1_500);
     const results = await run({ only: ["rate-limit-numbers"] }, { rateLimit: undefined });
     expect(results.get("rate-limit-numbers")).toMatchObject({
@@ -80,10 +61,8 @@ describe("the numbers of the rate limit", () => {
   test("are not tried, with the count, where 300 requests meet no limit", async () => {
     const { run } = createRig({ rateLimit: false });
     const result = (await run({ only: ["rate-limit-numbers"] })).get("rate-limit-numbers");
-    expect(result).toMatchObject({
-      result: "not tried",
-      observed: "No 429 came within 300 requests.",
-    });
+    const observed = "No 429 came within 300 requests.";
+    expect(result).toMatchObject({ result: "not tried", observed });
   });
 });
 
