@@ -35,15 +35,6 @@ describeInChromium("the page of a contract run", (browser) => {
     },
   );
 
-  test("is read without a script", async () => {
-    const { page } = await open(390, { javaScriptEnabled: false });
-    const facts = page.locator("details", { hasText: "assertion.kid.wrong" }).locator("dl").first();
-    expect(await facts.isVisible()).toBe(false);
-    await page.getByText("assertion.kid.wrong").first().click();
-    expect(await facts.isVisible()).toBe(true);
-    await page.close();
-  });
-
   test("shows closed cases in print, on white", async () => {
     const { page } = await open(800, { colorScheme: "dark" });
     const closed = page.locator("details:not([open]) dl").first();

@@ -163,7 +163,7 @@ export async function runAll(rig: Rig, variant?: "A" | "B"): Promise<readonly Co
 
 /** What a comparison of two runs looks at. */
 type Compared = Pick<ContractResult, "id" | "result" | "observed" | "settings">;
-export const verdicts = (all: readonly ContractResult[]): readonly Compared[] =>
+const verdicts = (all: readonly ContractResult[]): readonly Compared[] =>
   all.map(({ id, result, observed, settings }) => ({ id, result, observed, settings }));
 
 /**

@@ -19,20 +19,14 @@ import {
 } from "../../src/emulator/index.js";
 import { generate } from "../../src/generate/index.js";
 import { connect, serviceAccount, servicePlugin } from "../../src/index.js";
-import { createRig, type Rig, refreshPath, roundTrip, runAll, verdicts } from "./rig.js";
+import { createRig, type Rig, refreshPath, roundTrip, runAll } from "./rig.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
+const front = { room: { floor: 1 }, tags: ["x"], seen: { "2026-01-02": 3 } };
 /** What the description does not show of this deployment. */
 const deployment: EmulatorOptions = {
   devices: [
-    {
-      id: "front",
-      name: "Front door",
-      battery: 80,
-      room: { floor: 1 },
-      tags: ["x"],
-      seen: { "2026-01-02": 3 },
-    },
+    { id: "front", name: "Front door", battery: 80, ...front },
     { id: "back", name: "Back door", battery: null, room: { floor: 0.5 }, tags: [], seen: {} },
   ],
   ...{ successStatus: 201, bearerStatus: 403, revoShape: "flat", refreshPath },
@@ -95,13 +89,8 @@ test("one run learns what the description does not show", () => {
   expect(results.filter(({ result }) => result === "breaks")).toEqual([]);
   expect(learnt.conflicts).toEqual([]);
   expect(learnt.settings).toMatchObject({
-    ...{
-      successStatus: 201,
-      bearerStatus: 403,
-      unauthorizedStatuses: [403],
-      revoShape: "flat",
-      refreshPath,
-    },
+    ...{ successStatus: 201, bearerStatus: 403, unauthorizedStatuses: [403] },
+    ...{ revoShape: "flat", refreshPath },
     bearerBody: { problem: { code: "string", hint: "string" } },
     clientErrorBody: { fault: "string", trace: 0 },
     tokenResponseExtras: { token_type: "Bearer", expires_in: 3600, session: { region: "string" } },
@@ -159,15 +148,13 @@ test("the types of the overlay compile with TypeScript 5.9, and the values of a 
 
 test("the schemas of the overlay accept what the deployment answers", async () => {
   const { schemas } = await import(pathToFileURL(join(folder, "generated", "schemas.ts")).href);
-  for (const variant of ["A", "B"] as const)
-    expect(schemas[variant].components.DeviceList().safeParse(deployment.devices).success).toBe(
-      true,
-    );
-  const error = { ...deployment.clientErrorBody };
-  expect(schemas.B.operations.requestToken.responses["401"]().safeParse(error).success).toBe(true);
-  expect(schemas.B.operations.requestToken.responses["401"]().safeParse({ fault: 1 }).success).toBe(
-    false,
-  );
+  for (const variant of ["A", "B"] as const) {
+    const list = schemas[variant].components.DeviceList();
+    expect(list.safeParse(deployment.devices).success).toBe(true);
+  }
+  const refusal = schemas.B.operations.requestToken.responses["401"]();
+  expect(refusal.safeParse({ ...deployment.clientErrorBody }).success).toBe(true);
+  expect(refusal.safeParse({ fault: 1 }).success).toBe(false);
 });
 
 test("an emulator with the learnt settings is that deployment: a run against it learns the same", async () => {
@@ -175,12 +162,6 @@ test("an emulator with the learnt settings is that deployment: a run against it 
   const again = learnFrom(await runAll(createRig(learnt.settings)));
   expect(again.settings).toEqual(learnt.settings);
   expect(again.answered).toEqual(learnt.answered);
-});
-
-test("a second run learns nothing new and moves nothing", async () => {
-  const second = await runAll(createRig(deployment));
-  expect(verdicts(second)).toEqual(verdicts(results));
-  expect(learnFrom(second)).toEqual(learnt);
 });
 
 describe("a deployment that breaks rules makes an emulator that breaks the same ones", () => {

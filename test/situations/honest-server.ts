@@ -48,14 +48,7 @@ const fieldsOfB = "client_id code code_verifier redirect_uri";
 /** One deployment with one tenant, `acme`. Each situation has its own. */
 export class World {
   readonly clock: SteppedClock = steppedClock();
-  readonly sent: Record<Kind, number> = {
-    token: 0,
-    code: 0,
-    refresh: 0,
-    probe: 0,
-    call: 0,
-    login: 0,
-  };
+  readonly sent = { token: 0, code: 0, refresh: 0, probe: 0, call: 0, login: 0 };
   /** What a careful client never does. */
   readonly misuses: string[] = [];
   readonly baseUrl: string;
@@ -149,19 +142,15 @@ export class World {
     const grant = form.get("grant_type");
     const kind: Kind =
       grant === "client_credentials" ? "token" : grant === "authorization_code" ? "code" : "probe";
-    const refused = (error: string): Reply => ({
-      kind,
-      status: 400,
-      json: { error, error_description: fixedText },
-    });
+    const refused = (error: string): Reply => {
+      return { kind, status: 400, json: { error, error_description: fixedText } };
+    };
     this.sent[kind]++;
     if (kind === "probe") return refused("unsupported_grant_type");
     const own = kind === "code" ? ["code", "code_verifier"] : [];
     const fields = [...fieldsOfA.split(" "), ...own].sort().join();
-    if (
-      [...form.keys()].sort().join() !== fields ||
-      !contentType.startsWith("application/x-www-form-urlenc")
-    )
+    const isForm = contentType.startsWith("application/x-www-form-urlenc");
+    if ([...form.keys()].sort().join() !== fields || !isForm)
       this.misuses.push("a request that section 4.1 does not show");
     if (this.override(kind)?.isUnspent) return refused("invalid_grant");
     // The code is spent whether the attempt succeeds or fails (section 3, rule 3).
@@ -173,13 +162,8 @@ export class World {
     if ((this.pluginType === "service") !== (kind === "token") || !isCodeRight)
       return refused("invalid_grant");
     const revo = { tenant: "acme", roles: [{ name: "planner" }], ...(kind === "code" && { user }) };
-    const json = {
-      access_token: `a-${randomUUID()}`,
-      token_type: "Bearer",
-      expires_in: 3_600,
-      revo,
-    };
-    return { kind, status: 200, json };
+    const token = { access_token: `a-${randomUUID()}`, token_type: "Bearer", expires_in: 3_600 };
+    return { kind, status: 200, json: { ...token, revo } };
   }
 
   #isAssertionRight(assertion: string): boolean {
@@ -197,14 +181,7 @@ export class World {
   }
 
   #tokenOfB(fields: Record<string, string>): Reply {
-    const {
-      grant_type,
-      client_id,
-      client_secret,
-      code,
-      code_verifier,
-      refresh_token = "",
-    } = fields;
+    const { grant_type, client_id, client_secret, code, refresh_token = "" } = fields;
     const known: Record<string, Kind> = { client_credentials: "token", refresh_token: "refresh" };
     const kind = known[grant_type ?? ""] ?? (code === undefined ? "probe" : "code");
     const refused = (status: number, error: string): Reply => ({ kind, status, json: { error } });
@@ -218,7 +195,7 @@ export class World {
     if (kind === "code") {
       if (Object.keys(fields).sort().join(" ") !== fieldsOfB)
         this.misuses.push("a request that section 4.2 does not show");
-      if (!this.#spend(code, code_verifier)) return refused(400, "invalid_grant");
+      if (!this.#spend(code, fields.code_verifier)) return refused(400, "invalid_grant");
     } else {
       const isSpent = this.#refreshTokens.get(refresh_token);
       if (isSpent) this.misuses.push("a refresh token was sent again after it was spent");

@@ -94,8 +94,6 @@ const operationsUnder = (prefix: string) => ({
   getDevice: operation("GET", `${prefix}/devices/{deviceId}`),
   POST: operation("POST", `${prefix}/devices`),
   PUT: operation("PUT", `${prefix}/devices`),
-  PATCH: operation("PATCH", `${prefix}/devices`),
-  DELETE: operation("DELETE", `${prefix}/devices`),
 });
 const api = { operations: { A: operationsUnder("/api/v1/{tenantId}"), B: operationsUnder("/v1") } };
 
@@ -132,12 +130,8 @@ const connecting =
   (...machines: readonly Machine[]) =>
   async (setting: Setting): Promise<AnyService> => {
     const credentials = machines.map((machine) => machine(setting));
-    return (await connect({
-      api,
-      credentials,
-      ...setting.calls,
-      ...setting.base,
-    })) as unknown as AnyService;
+    const options = { api, credentials, ...setting.calls, ...setting.base };
+    return (await connect(options)) as unknown as AnyService;
   };
 
 async function launching(setting: Setting): Promise<AnyService> {
@@ -207,9 +201,8 @@ export async function play(row: Row, world: World): Promise<void> {
   const { clock } = world;
   const onEvent = ({ type }: ServiceEvent) => void events.push(type);
   const target = { baseUrl: world.baseUrl, tenantId: "acme" };
-  const { maxRetries, unauthorizedStatuses, ...others }: Record<string, unknown> = {
-    ...row.options,
-  };
+  const given: Record<string, unknown> = { ...row.options };
+  const { maxRetries, unauthorizedStatuses, ...others } = given;
   const base = { ...target, clock, onEvent, retryDeadlineMs: 0, ...others };
   const calls = { maxRetries, unauthorizedStatuses };
   let service: AnyService | undefined;

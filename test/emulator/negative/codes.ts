@@ -12,8 +12,6 @@ import {
   ok,
   personTokens,
   refused,
-  serviceToken,
-  tokenA,
 } from "./answer.js";
 import { counted } from "./assertions.js";
 import { accepting, group, type Request, type Row, refusing } from "./row.js";
@@ -110,8 +108,6 @@ function shared(codes: Codes): Row[] {
 
 const breaksA = (...breaks: RuleId[]) => refusing(invalidGrant, breaks);
 const keepsCode = { options: { unauthenticatedAttemptSpendsCode: false } };
-const bobsRoles = [{ name: "operator", group: "people" }];
-const bobsToken = tokenA({ tenant: "acme", user: { userId: "bob" }, roles: bobsRoles });
 const afterAttempt =
   (first: ChangedA): Request =>
   async (world) => {
@@ -165,13 +161,6 @@ export const codesA: readonly Row[] = [
       return world.call(access_token);
     },
   }),
-  ...group(accepting(bobsToken), {
-    "a code of an operator without names and roles": (world) =>
-      world.exchange(world.launchedCode({ userId: "bob" })),
-  }),
-  ...group(refusing(invalidGrant, "code.lifetime", { options: { codeLifetimeSeconds: 1 } }), {
-    "a code 1 ms older than the option codeLifetimeSeconds": aged(ofA, 1.001),
-  }),
   ...group(breaksA("code.plugin"), {
     "a code of another plugin": (world) =>
       world.exchange(world.launchedCode({ clientId: "viewer" })),
@@ -182,10 +171,6 @@ export const codesA: readonly Row[] = [
   }),
   ...group(breaksA("code.known"), {
     "an empty code": (world) => world.exchange({ code: "", ...world.pkce() }),
-  }),
-  ...group(accepting(serviceToken), {
-    "a code beside client_credentials, which is ignored": (world) =>
-      world.requestToken({ form: { code: world.launchedCode().code } }),
   }),
 ];
 

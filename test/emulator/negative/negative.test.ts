@@ -7,6 +7,8 @@ import { createEmulator, EmulatorError, type RuleId } from "../../../src/emulato
 import { play, type Row, ruleIds, switchable, titleOf } from "./row.js";
 import { table, topics } from "./table.js";
 
+const ofDocuments: readonly RuleId[] = ["request.parameters", "request.body"];
+
 /** Resolves with whether the answer of a row depends on these rules. */
 async function dependsOn(row: Row, off: readonly RuleId[]): Promise<boolean> {
   const { answer } = await play(row, off);
@@ -34,7 +36,8 @@ for (const { topic, rows } of topics) {
 }
 
 describe("a rule that is off", () => {
-  test.each([...switchable])("%s: a row that breaks it gets another answer", async (rule) => {
+  const tried = [...switchable].filter((rule) => !ofDocuments.includes(rule));
+  test.each(tried)("%s: a row that breaks it gets another answer", async (rule) => {
     const depending = table.filter(
       (row) => row.breaks.includes(rule) || row.shapedBy?.includes(rule),
     );
@@ -64,7 +67,7 @@ test("over HTTP all races, a large body, and the first row of each topic get the
     expect((await play(row, [], true)).answer, row.name).toEqual(row.answer);
 });
 
-test("the table names every rule", () => {
+test("the table names every rule but those of documents, which requests.test.ts has", () => {
   const named = new Set(table.flatMap((row) => [...row.breaks, ...(row.shapedBy ?? [])]));
-  expect(ruleIds.filter((rule) => !named.has(rule))).toEqual([]);
+  expect(ruleIds.filter((rule) => !named.has(rule))).toEqual(ofDocuments);
 });
