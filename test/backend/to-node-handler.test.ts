@@ -264,18 +264,6 @@ describe("connect and session take a request of node:http", () => {
   });
 });
 
-test("a backend on node:http answers a body of 10 MB with 413 without reading it", async () => {
-  const { url } = await serving(toNodeHandler(rig().backend));
-  const headers = { "content-type": "application/json", origin: url };
-  const init = { method: "POST", headers, body: "x".repeat(10_000_000) };
-  const seen = await fetch(`${url}/auth/launch`, init).then(
-    ({ status }) => status,
-    (error) => error.cause?.code,
-  );
-  // A client that is still writing may see the connection close before it reads the answer.
-  expect([413, "EPIPE", "ECONNRESET", "UND_ERR_SOCKET"]).toContain(seen);
-});
-
 test("toWebRequest and connect reject a header name that HTTP does not allow with request_invalid", async () => {
   const given = { method: "GET", url: "/", headers: { host: "a" }, rawHeaders: ["a b", "c"] };
   expect(() => toWebRequest(given)).toThrow(expect.objectContaining({ code: "request_invalid" }));
