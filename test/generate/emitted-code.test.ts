@@ -342,7 +342,7 @@ const closed = object({ properties: { a: string }, additionalProperties: false }
 const TEXT = { $ref: "#/components/schemas/Text" };
 const TREE = "#/components/schemas/Tree";
 
-/** Each kind of code that is emitted. Random schemas, in test/validate, try all keywords together. */
+/** Each keyword. Random schemas, in test/validate, try them together. */
 const rows: readonly Row[] = [
   row(object({ properties: { a: {} }, required: ["a"] }), { a: [1] }),
   row({ required: ["a"], minLength: 2, minimum: 3 }),
@@ -366,6 +366,15 @@ const rows: readonly Row[] = [
     { "a.b\n": 1 },
   ),
   row(object({ minProperties: 1, maxProperties: 2 })),
+  row(object({ required: ["a"], additionalProperties: string })),
+  row(object({ propertyNames: false })),
+  row({ ...closed, anyOf: [{ required: ["a"] }, { required: ["b"] }] }),
+  row({ oneOf: [string, { minLength: 2 }] }),
+  row({ type: ["string", "null"], minLength: 2 }),
+  row({ type: "integer", enum: [1, 1.5, 3] }),
+  row({ enum: ["a", 1, true, null] }, "1"),
+  row({ type: "number", exclusiveMinimum: 0, maximum: 1 }, 0.5, 1.1, 1),
+  row(text({ pattern: "b", minLength: 2, maxLength: 3 }), "aa", "aab", "aabb"),
   row({ type: ["string", "null"], const: null }, "null"),
   // What could end a template, or be read as an escape in it.
   row({ const: "` $\u007Ba} \\` \\u0060" }, "` $\u007Ba} \\` \\u0060"),
