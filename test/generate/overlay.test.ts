@@ -20,38 +20,29 @@ import { ONE_OPERATION, openapi, type Sample, sample } from "./sample-documents.
 
 type Json = Readonly<Record<string, unknown>>;
 
-const town = {
-  openapi: "3.1.0",
-  info: { title: "Town", version: "1" },
-  servers: [
-    { url: "https://dev.service.example", description: "Dev" },
-    { url: "https://service.example", description: "Live" },
-    { url: "https://old.service.example", description: "Dev" },
-  ],
-  tags: [{ name: "a" }],
-  paths: {
-    "/houses": {
-      get: {
-        operationId: "listHouses",
-        summary: "All houses",
-        tags: ["a", "b", "c"],
-        responses: { 200: { description: "Houses." }, 500: { description: "Broken." } },
-      },
-    },
-    "/streets": {
-      get: { operationId: "listStreets", responses: { 200: { description: "Streets." } } },
-      post: { operationId: "addStreet", responses: { 201: { description: "Added." } } },
-    },
-  },
-  components: {
-    schemas: {
-      House: {
-        type: "object",
-        properties: { id: { type: "integer", examples: [7] }, name: { type: "string" } },
-      },
-    },
-  },
-};
+const town = parse(`openapi: 3.1.0
+info: { title: Town, version: "1" }
+servers:
+  - { url: https://dev.service.example, description: Dev }
+  - { url: https://service.example, description: Live }
+  - { url: https://old.service.example, description: Dev }
+tags: [{ name: a }]
+paths:
+  /houses:
+    get:
+      operationId: listHouses
+      summary: All houses
+      tags: [a, b, c]
+      responses: { 200: { description: Houses. }, 500: { description: Broken. } }
+  /streets:
+    get: { operationId: listStreets, responses: { 200: { description: Streets. } } }
+    post: { operationId: addStreet, responses: { 201: { description: Added. } } }
+components:
+  schemas:
+    House:
+      type: object
+      properties: { id: { type: integer, examples: [7] }, name: { type: string } }
+`);
 
 const overlay = (actions: readonly object[], more: Json = {}): Json => ({
   ...{ overlay: "1.1.0", info: { title: "Changes", version: "1" }, ...more, actions },
@@ -504,50 +495,29 @@ test("a warning names a misspelt keyword in an item that an earlier overlay's it
 });
 
 describe("code generated with overlays", () => {
-  const unknown = {
-    id: "house-fields",
-    section: "4",
-    says: "The fields.",
-    untilTold: "They are unknown.",
-  };
+  const unknown = { id: "house-fields", section: "4", says: "The fields.", untilTold: "None." };
   const described = edited(town, {
     "/components/schemas/House/x-not-shown": [unknown],
     "/paths/~1house": { get: getHouse },
   });
-  const learnt = overlay(
-    [
-      { target: `${HOUSE}['x-not-shown'][?@.id == 'house-fields']`, remove: true },
-      {
-        target: `${HOUSE}.properties`,
-        update: { floors: { type: "integer", "x-observed": true } },
-      },
-      {
-        target: `${HOUSE}.properties`,
-        update: { owner: { "x-observed": true, properties: { name: {} } } },
-      },
-      { target: `${HOUSE}.properties.name`, update: { "x-observed": true } },
-      {
-        target: "$.paths",
-        update: {
-          "/towns": {
-            get: { operationId: "listTowns", responses: { 200: { description: "Towns." } } },
-          },
-        },
-      },
-    ],
-    { "x-variant": "A" },
-  );
-  const mine = overlay(
-    [
-      {
-        target: `${HOUSE}.properties`,
-        update: { colour: { $ref: "#/components/schemas/Colour" } },
-      },
-      { target: "$.components.schemas", update: { Colour: { type: "string", "x-assumed": true } } },
-      { target: `${HOUSE}.properties.id`, update: { description: "The number." } },
-    ],
-    { "x-variant": "A" },
-  );
+  const head = 'overlay: 1.1.0\ninfo: { title: Changes, version: "1" }\nx-variant: A\nactions:\n';
+  const learnt = `${head}
+- { target: "${HOUSE}['x-not-shown'][?@.id == 'house-fields']", remove: true }
+- target: ${HOUSE}.properties
+  update:
+    floors: { type: integer, x-observed: true }
+    owner: { x-observed: true, properties: { name: {} } }
+    name: { x-observed: true }
+- target: $.paths
+  update:
+    /towns: { get: { operationId: listTowns, responses: { 200: { description: Towns. } } } }
+`;
+  const mine = `${head}
+- target: ${HOUSE}.properties
+  update: { colour: { $ref: "#/components/schemas/Colour" }, id: { description: The number. } }
+- target: $.components.schemas
+  update: { Colour: { type: string, x-assumed: true } }
+`;
 
   test("says of each field and operation where it comes from, unless its document describes it", async () => {
     const { out, ...options } = await files([learnt, mine], described);
