@@ -47,6 +47,8 @@ describe("arguments", () => {
     [`emulate --scope ${planted}`, "seed_invalid"],
     [`emulate --public-url ${planted}`, "option_invalid"],
     ["emulate --port 65536", "It must be a port number from 0 to 65535."],
+    [`login --port ${planted}`, "It must be a port number"],
+    ["login --wait-seconds 0", "It must be a whole number of seconds from 1"],
     ["token --login --variant A", "--login uses Variant B"],
   ];
   it.each(wrong)("exit 2 without repeating a value: %s", async (args, says) => {

@@ -125,16 +125,6 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
     expect((await postGrant(url, "password")).status).toBe(404);
   });
 
-  it("lets the options of a seed file win over the settings file, also when it is read again", async () => {
-    const settings = await settingsFile({ bearerStatus: 403, bearerBody: "no" });
-    const file = await seedFile("options: { bearerStatus: 404 }\n");
-    const { url, seen } = await serving("--settings", settings, "--seed-file", file, "--watch");
-    expect(await refusalAt(url)).toEqual([404, '"no"']);
-    await writeFile(file, "options: {}\n");
-    await seen(/Read the seed file again/);
-    expect(await refusalAt(url)).toEqual([403, '"no"']);
-  });
-
   it("switches rules off by a settings file, a seed file and --without-rule, each switch by itself", async () => {
     const rules = { "assertion.id": false, "assertion.issuer": false };
     const settings = await settingsFile({ rules });
@@ -163,32 +153,26 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
       parameters: [{ name: alarmId, in: path, required: true, schema: { type: string } }]
 `;
   const path = "/api/v1/{tenantId}/alarms/{alarmId}";
-  const document = `openapi: 3.1.0\npaths:\n  ${path}:\n    ${item}${info}`;
-  const printed =
-    / {2}A {2}getAlarm {2}GET \/api\/v1\/\{tenantId\}\/alarms\/\{alarmId\} {2}alarms:read/;
+  const documentOf = (item: string) => `openapi: 3.1.0\npaths:\n  ${path}:\n    ${item}${info}`;
 
-  it("serves the operations of a document, prints them, and grants their scopes", async () => {
-    const { env, url, seen } = await serving("--variant-a", await seedFile(document));
-    await seen(printed);
+  it("serves the operations of a document and of files in --refs, and grants their scopes", async () => {
+    const folder = dirname(await seedFile(item.replace(/^ {4}/gm, "")));
+    await mkdir(join(folder, "api"));
+    const main = join(folder, "api", "openapi.yaml");
+    await writeFile(main, documentOf("$ref: ../tenant.yaml\n"));
+    await refused(["emulate", "--variant-a", main], {}, "reference_external", "--refs <folder>");
+    const { env, url, seen } = await serving("--variant-a", main, "--refs", folder);
+    const operation =
+      /A {2}getAlarm {2}GET \/api\/v1\/\{tenantId\}\/alarms\/\{alarmId\} {2}alarms:r/;
+    await seen(operation);
     const { stdout } = await cli(["token", "--variant", "A"], env);
     const headers = { authorization: `Bearer ${stdout.trim()}` };
     const answer = await fetch(`${url}/api/v1/acme/alarms/7`, { headers });
     expect(await answer.json()).toEqual({ level: 3 });
   });
 
-  it("follows references to other files in the folder of the document, or in that of --refs", async () => {
-    const folder = dirname(await seedFile(item.replace(/^ {4}/gm, "")));
-    await mkdir(join(folder, "api"));
-    const main = join(folder, "api", "openapi.yaml");
-    const paths = `{ "${path}": { $ref: ../tenant.yaml } }`;
-    await writeFile(main, `openapi: 3.1.0\npaths: ${paths}\n${info}`);
-    await refused(["emulate", "--variant-a", main], {}, "reference_external", "--refs <folder>");
-    const { seen } = await serving("--variant-a", main, "--refs", folder);
-    await seen(printed);
-  });
-
   it("exits 2 for a mistake in a document, with its line and column", async () => {
-    const file = await seedFile(document.replace('"200"', "20"));
+    const file = await seedFile(documentOf(item.replace('"200"', "20")));
     await refused(["emulate", "--variant-a", file], {}, "status_invalid", "tenant.yaml:7:24");
   });
 
@@ -267,18 +251,20 @@ describe.skipIf(process.platform === "win32")("emulate --watch", () => {
     expect((await call(env)).code).toBe(6);
   });
 
-  it("resets options that the file no longer names, and keeps the key of the stored logins", async () => {
+  it("resets options that the file no longer names to those of the settings file, and keeps the key of the stored logins", async () => {
     const seed =
       `${account("robot")}plugins: [{ clientId: nightly, tenantId: acme, type: service }]\n` +
       "apiClients: [{ clientId: portal, redirectUris: [http://127.0.0.1/callback] }]\n";
-    const file = await seedFile(`${seed}options: { variants: [B] }\n`);
-    const { url, env, seen } = await serving("--seed-file", file, "--watch");
+    const file = await seedFile(`${seed}options: { variants: [B], bearerStatus: 404 }\n`);
+    const settings = await settingsFile({ bearerStatus: 403, bearerBody: "no" });
+    const args = ["--settings", settings, "--seed-file", file, "--watch"];
+    const { url, env, seen } = await serving(...args);
     const storeKey = () => readFile(env.BIVARIANT_STORE_KEY_FILE ?? "", "utf8");
     const before = await storeKey();
-    expect((await postGrant(url, "password")).status).toBe(404);
+    expect(await refusalAt(url)).toEqual([404, '"no"']);
     await writeFile(file, seed);
     await seen(/^export BIVARIANT_A_CLIENT_ID=nightly$/m);
-    expect((await postGrant(url, "password")).status).toBe(400);
+    expect(await refusalAt(url)).toEqual([403, '"no"']);
     expect(await storeKey()).toBe(before);
   });
 

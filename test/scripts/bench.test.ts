@@ -7,21 +7,13 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { drawFigures } from "../../scripts/bench/chart.js";
 import { drawComparison } from "../../scripts/bench/comparison.js";
 import {
-  compare,
   compareProcesses,
   intervalOf,
   type Row,
-  repeat,
   sample,
   verdictOn,
 } from "../../scripts/bench/measure.js";
-import {
-  asText,
-  currentSetting,
-  type Report,
-  type ReportedRow,
-  reportOn,
-} from "../../scripts/bench/report.js";
+import { asText, currentSetting, type Report, reportOn } from "../../scripts/bench/report.js";
 import { ROWS } from "../../scripts/bench/rows.js";
 import {
   type MeasuredRow,
@@ -58,15 +50,6 @@ test("sampling ends when the interval is narrow and on one side of the aim, or n
   expect(one).toEqual({ value: 7, low: 7, high: 7 });
 });
 
-test("two loops are compared", async () => {
-  const loops = { ours: repeat(() => {}), theirs: repeat(() => {}), by: "cpu", aim: 9 } as const;
-  const { value, low, high, ours } = await compare({ ...loops, seconds: 0 });
-  expect(low).toBeGreaterThan(0);
-  expect(value).toBeGreaterThanOrEqual(low);
-  expect(high).toBeGreaterThanOrEqual(value);
-  expect(ours).toMatch(/^[\d.]+ [nµ]s CPU \([\d.]+ [nµ]s\)$/);
-});
-
 test("two programs are compared by what each reports of its process", async () => {
   const program = (code: string) => ({ args: ["--eval", code], cwd: "." });
   const busy = program("while (process.cpuUsage().user < 200_000);");
@@ -101,10 +84,8 @@ describe("the report", () => {
   });
   const report = reportOn(currentSetting(), [
     measured({ figures }, "met"),
-    measured({ failed: "no <answer> \u001b[31m" }, "failed"),
+    measured({ failed: "no <answer>" }, "failed"),
     measured({ notMeasured: "no Redis" }, "not measured"),
-    measured({ figures: { ...figures, value: 7, low: 6, high: 8 } }, "missed"),
-    measured({ figures: { ...figures, high: 1.1 } }, "too noisy to say"),
   ]);
 
   test("holds the machine, and the figures or the reason of each row", () => {
@@ -112,9 +93,9 @@ describe("the report", () => {
       ...{ date: expect.stringMatching(/^\d{4}-/), node: process.version },
       ...{ cpu: expect.any(String), cores: expect.any(Number), load: expect.any(Number) },
     });
-    expect(report.rows.slice(0, 3)).toEqual([
+    expect(report.rows).toEqual([
       { ...common, ...figures, verdict: "met" },
-      { ...common, failed: "no <answer> \u001b[31m", verdict: "failed" },
+      { ...common, failed: "no <answer>", verdict: "failed" },
       { ...common, notMeasured: "no Redis", verdict: "not measured" },
     ]);
   });
@@ -127,72 +108,28 @@ describe("the report", () => {
     expect(text).not.toContain("busy");
     expect(asText({ ...report, load: 2 })).toContain("busy with other work at the start (load 2)");
   });
-
-  test("is drawn with a bar for each measured row, without characters that XML forbids", () => {
-    const svg = drawFigures(report);
-    for (const kind of ["met", "missed", "noisy"])
-      expect(svg.split(`class="bar ${kind}"`)).toHaveLength(3);
-    expect(svg).toContain(">0.91 (0.9 to 0.95), aim 1<");
-    expect(svg).toContain("no &lt;answer>");
-    expect(svg).not.toMatch(/(?!\n)\p{C}/u);
-  });
 });
 
 test("all rows together take at most as long as the benchmark may", () => {
   expect(ROWS.reduce((sum, { seconds }) => sum + seconds, 0)).toBeLessThanOrEqual(MOST_ROW_SECONDS);
 });
 
-describe("the client that posts token requests", () => {
-  async function serve(answer: string) {
-    const server = createServer((request, response) => {
-      request.resume().on("end", () => response.end(answer));
-    });
-    const client = new TokenClient(`http://127.0.0.1:${await servingOn(server)}/token`, 2);
-    onTestFinished(() => client.close());
-    return { server, client };
+test("the client of token requests goes on when the server has closed idle connections", async () => {
+  const server = createServer((request, response) => {
+    request.resume().on("end", () => response.end('{"access_token":"t"}'));
+  });
+  const client = new TokenClient(`http://127.0.0.1:${await servingOn(server)}/token`, 2);
+  onTestFinished(() => client.close());
+  for (let round = 0; round < 3; round++) {
+    await client.post(["a=1", "a=2", "a=3"]);
+    server.closeIdleConnections();
   }
+}, 5_000);
 
-  test("goes on over new connections when the server has closed the idle ones", async () => {
-    const { server, client } = await serve('{"access_token":"t"}');
-    for (let round = 0; round < 3; round++) {
-      await client.post(["a=1", "a=2", "a=3"]);
-      server.closeIdleConnections();
-    }
-  }, 5_000);
-
-  test("rejects when an answer has no token", async () => {
-    const { client } = await serve("{}");
-    await expect(client.post(["a=1"])).rejects.toThrow("no token");
-  });
-});
-
-describe("the charts", () => {
+test("the charts are drawn from the figures that are stored beside them, which have every row", () => {
   const figures: Report = JSON.parse(readFileSync("scripts/bench/figures.json", "utf8"));
-  const comparing = (...rows: readonly Partial<ReportedRow>[]) =>
-    drawComparison({ ...figures, rows: rows as readonly ReportedRow[] });
-
-  test("are drawn from the figures that are stored beside them, which have every row", () => {
-    const stored = (name: string) => readFileSync(`scripts/bench/${name}.svg`, "utf8");
-    expect(drawFigures(figures)).toBe(stored("figures"));
-    expect(drawComparison(figures)).toBe(stored("figures-compared"));
-    expect(figures.rows.map(({ name }) => name)).toEqual(ROWS.map(({ name }) => name));
-  });
-
-  test("show each library in a bar, as long as its figure says in any unit", () => {
-    const row = { name: "tenant-memory", ours: "500 kB", theirs: "one 1 MiB, two 0.5 MiB" };
-    const drawn = /class="(ours|theirs)" .* width="(\d+)"[^\n]*\n<text [^>]*>([^<]+)</g;
-    const bars = [...comparing(row).matchAll(drawn)].map(([, ...parts]) => parts.join(" "));
-    expect(bars).toEqual(["ours 119 500 kB", "theirs 250 1 MiB", "theirs 125 0.5 MiB"]);
-  });
-
-  test("show the figure of the unit that is asked for, and no row that was not measured", () => {
-    const [ours, theirs] = ["9 ms CPU (8 ms, 61 MiB)", "10 ms CPU (9 ms, 70 MiB)"];
-    const svg = comparing(
-      { name: "cold-start", ours, theirs },
-      { name: "first-tokens", failed: "no memory" },
-      { name: "tenant-memory", ours: "1 kB" },
-    );
-    const shown = [...svg.matchAll(/>([\d.]+ \w+)</g)].map(([, figure]) => figure);
-    expect(shown).toEqual(["9 ms", "10 ms", "61 MiB", "70 MiB"]);
-  });
+  const stored = (name: string) => readFileSync(`scripts/bench/${name}.svg`, "utf8");
+  expect(drawFigures(figures)).toBe(stored("figures"));
+  expect(drawComparison(figures)).toBe(stored("figures-compared"));
+  expect(figures.rows.map(({ name }) => name)).toEqual(ROWS.map(({ name }) => name));
 });

@@ -31,45 +31,25 @@ describe("check:bundles", () => {
   });
 
   const variantA = (code: string) => ({ "src/variant-a.ts": `${code}\n` });
-  test.each([
-    {
-      name: "an app for one variant bundles a module of the other",
-      change: variantA(
-        `import { serviceAccount } from "./variant-b.js";\nexport const servicePlugin = [serviceAccount];`,
-      ),
-      finding: `${app} contains src/variant-b.ts`,
-    },
-    {
-      name: "an app for one variant loads a module of the other lazily",
-      change: variantA(`export const servicePlugin = () => import("./variant-b.js");`),
-      finding: `${app} contains src/variant-b.ts`,
-    },
-    {
-      name: "a shared module holds data of the other variant",
-      change: variantA(`export const servicePlugin = { A: "/a", B: "/v1/auth/token" };`),
-      finding: `${app} contains the text "/v1/auth/token"`,
-    },
-    {
-      name: "an app starts with more than its limit",
-      change: variantA(`export const servicePlugin = ${large(1_000)}`),
-      finding: "kB, more than its limit of 1",
-    },
-    {
-      name: "an app has grown beyond its limit by what it loads lazily",
-      change: { "src/lazy.ts": `export const large = ${large(2_000)}` },
-      finding: "kB gzipped, more than its limit of 2",
-    },
-    {
-      name: "the table names a file that moved",
-      change: { "src/index.ts": `export * from "./variant-a.js";\n` },
-      finding: "src/variant-b.ts is not in",
-    },
-    {
-      name: "an entry point imports a builtin of Node",
-      change: variantA(`export { readFileSync as servicePlugin } from "node:fs";`),
-      finding: "node:fs",
-    },
-  ])("it is a finding when $name", async ({ change, finding }) => {
+  const other = `import { serviceAccount } from "./variant-b.js";`;
+  const [index, plugin] = [`export * from "./variant-a.js";\n`, "export const servicePlugin ="];
+  const both = `{ A: "/a", B: "/v1/auth/token" };`;
+  const builtin = `export { readFileSync as servicePlugin } from "node:fs";`;
+  const [contains, lazily] = [`${app} contains`, `() => import("./variant-b.js");`];
+  const grown = { "src/lazy.ts": `export const large = ${large(2_000)}` };
+  test.each<[name: string, change: Tree, finding: string]>([
+    [
+      "a module of the other",
+      variantA(`${other}\n${plugin} [serviceAccount];`),
+      `${contains} src/variant-b.ts`,
+    ],
+    ["a lazy module of the other", variantA(`${plugin} ${lazily}`), `${contains} src/variant-b.ts`],
+    ["data of the other", variantA(`${plugin} ${both}`), `${contains} the text "/v1/auth/token"`],
+    ["a large start", variantA(plugin + large(1_000)), "kB, more than its limit of 1"],
+    ["large lazy modules", grown, "kB gzipped, more than its limit of 2"],
+    ["no file of that name any more", { "src/index.ts": index }, "src/variant-b.ts is not in"],
+    ["a builtin of Node", variantA(builtin), "node:fs"],
+  ])("it is a finding that an app for one variant has %s", async (_, change, finding) => {
     const findings = await checkBundles(plant({ ...sound, ...change }), bundles, control);
     expect(findings).toEqual([expect.stringContaining(finding)]);
   });
