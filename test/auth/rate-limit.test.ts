@@ -276,23 +276,6 @@ describe("the rate limit gate", () => {
     return { clock, one, answer, enter };
   }
 
-  test.each([true, false])(
-    "lets waiting callers pass one at a time (shareInFlight: %s)",
-    async (share) => {
-      const { clock, one, answer, enter } = gate(share);
-      one.refused(answer());
-      const leaving: (() => void)[] = [];
-      const waiting = Promise.all(five.map(async () => leaving.push(await enter())));
-      for (let passed = 1; passed <= 5; passed++) {
-        await clock.pass(3_000);
-        expect(leaving).toHaveLength(passed);
-        if (passed === 1) one.passed({ sentAt: clock.now() });
-        leaving[passed - 1]?.();
-      }
-      await waiting;
-    },
-  );
-
   test.each([
     ["2", "20"],
     ["20", "2"],

@@ -11,7 +11,6 @@ import {
   type ServiceEvent,
 } from "../../src/index.js";
 import { type RedisClient, redisStore } from "../../src/stores/redis.js";
-import { rig } from "../backend/rig.js";
 import { latch } from "../people/person.js";
 import { scriptedAuth } from "../support/auth.js";
 import { START, steppedClock } from "../support/clock.js";
@@ -39,14 +38,6 @@ function frozenClock(at = START) {
   clock.freeze();
   return clock;
 }
-
-test("a clock that has a member elapsed too is checked and completed", () => {
-  const clock = { now: () => START, elapsed: () => 0 };
-  expect(resolveClock({ clock })).toMatchObject({
-    isSteppedByNow: true,
-    setTimeout: expect.any(Function),
-  });
-});
 
 describe("a machine whose clock jumps", () => {
   const jumps = [3_600_000, -3_600_000];
@@ -284,21 +275,6 @@ describe("a complete clock", () => {
     isUp = false;
     await clock.pass(15_000);
     expect(leases.map(({ aborted }) => aborted)).toEqual([true]);
-    expect(uses).toEqual([]);
-  });
-
-  test("owns the limits of a backend", async () => {
-    const uses = watched();
-    const clock = steppedClock();
-    const { backend } = rig({ clock, store: memoryStore({ clock }) });
-    const headers = { "content-type": "application/json", origin: "https://planner.example" };
-    const body = new ReadableStream({ pull: () => new Promise<void>(() => {}) });
-    const init = { method: "POST", headers, body, duplex: "half" } as RequestInit;
-    const slow = backend(new Request("https://planner.example/auth/launch", init));
-    await clock.pass(9_999);
-    expect(await isSettled(slow)).toBe(false);
-    await clock.pass(1);
-    expect((await slow).status).toBe(408);
     expect(uses).toEqual([]);
   });
 

@@ -1,15 +1,16 @@
 // One connector for many tenants: keys are imported once, memory is bounded, and failures stay with
 // their tenant.
 import { describe, expect, test, vi } from "vitest";
-import { RecentlyUsed } from "../../src/auth/shared/recently-used.js";
 import { createConnector, memoryStore, servicePlugin } from "../../src/index.js";
 import { steppedClock } from "../support/clock.js";
 import { account, deployment, plugin } from "../support/deployment.js";
 import { pkcs1, privateJwk, rsaKey } from "../support/keys.js";
-import { isSettled, rejectionOf } from "../support/wait.js";
+import { isSettled, rejectionOf, settle } from "../support/wait.js";
 import { fakeService, type SeenTokenRequest, tokensOf } from "./fake-service.js";
 
 const tenantIds = (count: number) => Array.from({ length: count }, (_, index) => `tenant-${index}`);
+
+const limited = () => new Response("", { status: 429, headers: { "retry-after": "3600" } });
 
 describe("the private key of many tenants", () => {
   test.each([
@@ -49,7 +50,6 @@ describe.each(["A", "B"] as const)("a connector for tenants of Variant %s", (var
       expect(value.startsWith(`token-${tenants[at % 200]}-`)).toBe(true);
   });
 
-  const limited = () => new Response("", { status: 429, headers: { "retry-after": "3600" } });
   test.each([
     { name: "is refused a token", answer: () => new Response("{}", { status: 400 }) },
     { name: "is rate limited", answer: limited },
@@ -71,34 +71,46 @@ describe.each(["A", "B"] as const)("a connector for tenants of Variant %s", (var
 });
 
 describe("bounded memory", () => {
-  test("the least recently used entry is forgotten first", () => {
-    const used = new RecentlyUsed<string>(3);
-    for (const key of ["a", "b", "c", "a", "d"]) used.get(key, () => `first ${key}`);
-    expect(used.get("a", () => "again")).toBe("first a");
-    expect(used.get("b", () => "again")).toBe("again");
+  test("a connector keeps maxTenants of many tenants, those used last, and those that are renewing", async () => {
+    const clock = steppedClock();
+    const pending: SeenTokenRequest[] = [];
+    const service = fakeService({
+      ...{ variant: "B", now: clock.now },
+      onTokenRequest: (request) => {
+        if (request.tenantId === "tenant-0") pending.push(request);
+        else request.answer(service.token(request.tenantId));
+      },
+    });
+    // With a store that keeps nothing the test sees only what the connector itself remembers.
+    const store = { ...memoryStore({ clock }), get: async () => undefined };
+    const tokenOf = tokensOf(service, { clock, store, maxTenants: 10 });
+    const renewing = tokenOf("tenant-0");
+    await settle();
+    for (const tenantId of tenantIds(12).slice(1)) await tokenOf(tenantId);
+    const again = tokenOf("tenant-0");
+    await settle();
+    expect(pending).toHaveLength(1);
+    pending[0]?.answer(service.token("tenant-0"));
+    expect((await again).value).toBe((await renewing).value);
+    const before = service.tokenRequests.length;
+    for (const tenantId of ["tenant-11", "tenant-4"]) await tokenOf(tenantId);
+    expect(service.tokenRequests).toHaveLength(before);
+    await tokenOf("tenant-1");
+    expect(service.tokenRequests).toHaveLength(before + 1);
   });
 
-  test("an entry that must stay exceeds the capacity until it may go", () => {
-    let isBusy = true;
-    const used = new RecentlyUsed<{ key: string }>(
-      2,
-      ({ key }) => !(isBusy && key.startsWith("busy")),
-    );
-    const made: string[] = [];
-    const use = (...keys: string[]) => {
-      for (const key of keys)
-        used.get(key, () => {
-          made.push(key);
-          return { key };
-        });
-    };
-    use("busy-1", "busy-2", "busy-3", "idle-1", "idle-2");
-    made.length = 0;
-    use("busy-1", "busy-2", "busy-3", "idle-1");
-    expect(made).toEqual(["idle-1"]);
-    isBusy = false;
-    use("idle-2", "idle-1", "busy-1", "busy-2", "busy-3");
-    expect(made).toEqual(["idle-1", "idle-2", "busy-1", "busy-2", "busy-3"]);
+  test("a connector does not forget a tenant that is rate limited", async () => {
+    const clock = steppedClock();
+    const service = fakeService({
+      ...{ variant: "B", now: clock.now },
+      onTokenRequest: ({ tenantId, answer }) =>
+        answer(tenantId === "tenant-0" ? limited() : service.token(tenantId)),
+    });
+    const tokenOf = tokensOf(service, { clock, maxTenants: 10 });
+    expect(await rejectionOf(tokenOf("tenant-0"))).toMatchObject({ code: "rate_limited" });
+    for (const tenantId of tenantIds(12).slice(1)) await tokenOf(tenantId);
+    expect(await rejectionOf(tokenOf("tenant-0"))).toMatchObject({ code: "rate_limited" });
+    expect(service.tokenRequests.filter(({ tenantId }) => tenantId === "tenant-0")).toHaveLength(1);
   });
 
   test("a bounded store keeps the latest entries", async () => {

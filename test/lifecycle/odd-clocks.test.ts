@@ -252,19 +252,4 @@ describe("a sleep", () => {
     expect(await rejectionOf(sleep(600, AbortSignal.abort("gone"), clock))).toBe("gone");
     expect(leftMs()).toBe(1_000);
   });
-
-  test("that ends on time, or late, counts once", async () => {
-    const stepped = steppedClock();
-    const clock = clockOf(stepped);
-    const leftMs = deadlineIn(1_000, clock);
-    const sleeping = sleep(300, undefined, clock);
-    stepped.advance(400);
-    await sleeping;
-    expect(leftMs()).toBe(600);
-  });
-
-  test("that fails ends the call with what it failed with", async () => {
-    const failed = clockOf({ sleep: () => Promise.reject(new Error("no time")) });
-    expect(await rejectionOf(sleep(1, undefined, failed))).toEqual(new Error("no time"));
-  });
 });

@@ -38,18 +38,6 @@ test("a renewal in the background carries the id of the call that started it", a
     await expect.poll(() => idsOf(type).at(-1)).toBe(id);
 });
 
-test("token requests of service.fetch, of getAccessToken and of another client have ids of their own", async () => {
-  const clients = [heardService(), heardService()];
-  for (const { service, auth, clock } of clients) {
-    await service.fetch("v1/x");
-    clock.advance(3_600_000);
-    await auth.getAccessToken();
-  }
-  const requested = clients.flatMap(({ idsOf }) => idsOf("token_requested"));
-  expect(new Set(requested).size).toBe(4);
-  expect(clients.flatMap(({ idsOf }) => idsOf("token_renewed"))).toEqual(requested);
-});
-
 test("durations are monotonic time, although `now` stands still", async () => {
   const clock = steppedClock();
   const slow: FetchScript = (...sent) =>

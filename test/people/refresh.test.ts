@@ -2,10 +2,8 @@
 // after a lost response.
 import { inspect } from "node:util";
 import { describe, expect, test, vi } from "vitest";
-import { callSupport } from "../../src/auth/auth.js";
 import {
   apiClient,
-  createService,
   memoryStore,
   resumeAuth,
   StoreError,
@@ -161,21 +159,6 @@ describe("a refresh", () => {
       expect(await locked).toMatchObject({ code: "store_locked" });
     }
     expect(sentTokens(server)).toEqual(["refresh-token-1"]);
-  });
-
-  test("is stored before its token is returned", async () => {
-    const { auth, server, store } = await expiredLogin();
-    const order: string[] = [];
-    const original = store.set.bind(store);
-    store.set = async (key, value, options) => {
-      await new Promise((resolve) => setImmediate(resolve));
-      const written = await original(key, value, options);
-      if (value.includes("refresh-token-2")) order.push("stored");
-      return written;
-    };
-    await auth.getAccessToken().then(() => order.push("handed out"));
-    expect(order).toEqual(["stored", "handed out"]);
-    expect(server.refreshes).toHaveLength(1);
   });
 
   const never = () => new Promise<never>(() => {});
@@ -504,29 +487,5 @@ describe("the end of a login", () => {
     expect(await renewing).toMatchObject({ code: "login_expired" });
     expect(server.refreshes).toEqual([]);
     expect(await resumeAuth(options)).toBeUndefined();
-  });
-
-  test("in another process ends it here at the token's expiry", async () => {
-    const { auth, clock, options } = await loggedIn();
-    await (await resumeAuth(options))?.forget();
-    clock.advance(hourMs);
-    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "login_expired" });
-  });
-
-  test("comes when its token expires if there is no refresh token, and a 401 is the outcome", async () => {
-    const fetch = async () => Response.json({ access_token: "only" });
-    const { auth: plain, clock } = await loggedIn({ options: { fetch } });
-    expect([
-      (await loggedIn()).auth[callSupport]?.needsPerson,
-      plain[callSupport]?.needsPerson,
-    ]).toEqual([false, true]);
-    const service = createService(plain, {
-      fetch: async () => new Response(null, { status: 401 }),
-    });
-    clock.advance(60_000);
-    expect(await service.call("listDevices")).toMatchObject({ ok: false, status: 401 });
-    expect((await plain.getAccessToken()).value).toBe("only");
-    clock.advance(hourMs);
-    expect(await rejectionOf(plain.getAccessToken())).toMatchObject({ code: "login_expired" });
   });
 });
