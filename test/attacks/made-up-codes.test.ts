@@ -2,7 +2,7 @@
 // request.
 import { sign } from "node:crypto";
 import { expect, test, vi } from "vitest";
-import { apiClient, type PersonCredential, userInterfacePlugin } from "../../src/index.js";
+import { apiClient, userInterfacePlugin } from "../../src/index.js";
 import {
   CALLBACK,
   interrupted,
@@ -103,34 +103,22 @@ test.each<{ most: number; of: string; options: RigOptions }>([
   },
 );
 
-/** Deployments with a function of the caller's own, which waits for `before` first. */
-type WithFunction = (before: () => Promise<void>) => NonNullable<RigOptions["deployments"]>;
-const withLaunch = (launch: PersonCredential<"A">) => [{ ...launching(), launch }];
 const pem = pkcs8(rsaKey());
-const bySettings: WithFunction = (before) =>
-  withLaunch(
-    userInterfacePlugin(async () => {
-      await before();
-      return { clientId: "planner", privateKey: pem, keyId: "key-1" };
-    }),
-  );
-const byKey: WithFunction = (before) =>
-  withLaunch(
-    userInterfacePlugin({
-      clientId: "planner",
-      privateKey: () => before().then(() => pem),
-      keyId: "key-1",
-    }),
-  );
-const bySigner: WithFunction = (before) => {
+/** A deployment whose key signs after `before`. */
+const bySigner = (before: () => Promise<unknown>) => {
   const signature = (bytes: Uint8Array) => sign("sha256", bytes, rsaKey().privateKey);
   const signer = {
     keyId: "key-1",
     sign: (bytes: Uint8Array) => before().then(() => signature(bytes)),
   };
-  return withLaunch(userInterfacePlugin({ clientId: "planner", privateKey: signer }));
+  const launch = userInterfacePlugin({ clientId: "planner", privateKey: signer });
+  return [{ ...launching(), launch }];
 };
-const byLookup: WithFunction = (before) => () => before().then(launching);
+/** A deployment whose settings are found after `before`. */
+const bySettings = (before: () => Promise<unknown>) => {
+  const settings = () => before().then(() => ({ clientId: "planner", privateKey: pem }));
+  return [{ ...launching(), launch: userInterfacePlugin(settings) }];
+};
 
 /** A backend with a function that hangs between `hang` and `release`. */
 function hanging(options: (before: () => Promise<void>) => RigOptions) {
@@ -154,61 +142,48 @@ function hanging(options: (before: () => Promise<void>) => RigOptions) {
   return { parts, post: poster(parts), hang, release };
 }
 
-test.each([
-  { name: "settings", deployments: bySettings },
-  { name: "a key", deployments: byKey },
-  { name: "a signature", deployments: bySigner },
-  { name: "a deployment", deployments: byLookup },
-])(
-  "launches that hang in a function that returns $name keep no others from launching",
-  async ({ deployments }) => {
-    const { hang, post, release } = hanging((before) => ({ deployments: deployments(before) }));
-    await hang(257, () => post("stranger"));
-    release();
-    expect((await post("ada", true)).status).toBe(200);
-  },
-);
-
-test.each([
-  { name: "asked for a mark", isHanging: (key: string) => key.startsWith('["code"') },
-  { name: "asked for a grant", isHanging: (key: string) => key.startsWith('["grant"') },
+test.each<{
+  name: string;
+  options: (before: () => Promise<void>) => RigOptions;
+  isHonest?: boolean;
+}>([
   {
-    name: "written a session",
-    isHanging: (key: string) => key.startsWith("bivariant:backend:session:"),
+    name: "a function that returns a deployment",
+    options: (before) => ({ deployments: () => before().then(launching) }),
   },
-])(
-  "launches that hang in a store that is $name keep no others from launching",
-  async ({ isHanging }) => {
-    const { hang, post, release } = hanging((before) => ({
-      wrapStore: interrupted((_, key) => isHanging(key) && before()),
-    }));
-    await hang(257, () => post("stranger", true));
-    release();
-    expect((await post("ada", true)).status).toBe(200);
-  },
-);
-
-const loginSettings = {
-  clientId: "portal",
-  redirectUri: CALLBACK,
-  authorizationEndpoint: "/v1/auth/authorize",
-};
-test.each<{ name: string; options: (before: () => Promise<void>) => RigOptions }>([
   {
-    name: "a function that returns settings",
+    name: "a function that returns a signature",
+    options: (before) => ({ deployments: bySigner(before) }),
+  },
+  {
+    name: "a store that is asked for a mark",
     options: (before) => ({
-      deployments: [{ ...launching(), login: apiClient(() => before().then(() => loginSettings)) }],
-    }),
-  },
-  {
-    name: "a store",
-    options: (before) => ({
-      deployments: [{ ...launching(), login: apiClient(loginSettings) }],
       wrapStore: interrupted((_, key) => key.startsWith('["code"') && before()),
     }),
   },
-])("logins that hang in $name keep no others from logging in", async ({ options }) => {
-  const { parts, hang, release } = hanging(options);
+  {
+    ...{ name: "a store that is written a session", isHonest: true },
+    options: (before) => ({
+      wrapStore: interrupted((_, key) => key.startsWith("bivariant:backend:session:") && before()),
+    }),
+  },
+])("launches that hang in $name keep no others from launching", async ({ options, isHonest }) => {
+  const { hang, post, release } = hanging(options);
+  await hang(257, () => post("stranger", isHonest));
+  release();
+  expect((await post("ada", true)).status).toBe(200);
+});
+
+test("logins that hang in a store keep no others from logging in", async () => {
+  const login = apiClient({
+    clientId: "portal",
+    redirectUri: CALLBACK,
+    authorizationEndpoint: "/v1/auth/authorize",
+  });
+  const { parts, hang, release } = hanging((before) => ({
+    deployments: [{ ...launching(), login }],
+    wrapStore: interrupted((_, key) => key.startsWith('["code"') && before()),
+  }));
   const begin = async () => {
     const browser = new TestBrowser(parts.backend, OWN);
     const url = (await browser.get("/auth/login")).headers.get("location") ?? "";

@@ -30,12 +30,9 @@ const form = () => {
 };
 const bodies: { name: string; body?: () => RequestInit["body"] }[] = [
   { name: "text", body: () => "é" },
-  { name: "empty text", body: () => "" },
   { name: "no body" },
   { name: "a form", body: form },
-  { name: "parameters", body: () => new URLSearchParams({ a: "é&" }) },
   { name: "a blob", body: () => new Blob(["\u00e9\0"], { type: "image/png" }) },
-  { name: "a buffer", body: () => new Uint8Array([0, 255, 195]).buffer },
   { name: "a view of a buffer", body: () => new Uint8Array([9, 0, 255, 195, 9]).subarray(1, 4) },
 ];
 const undici: Fetch = (url, init) =>
@@ -77,13 +74,6 @@ describe("a request that a 421 answers is sent once, with the body and the heade
     expect(ours).toEqual(byFetch);
   });
 
-  test.each(["PATCH", "PURGE"])("service.fetch, %s", async (method) => {
-    const { url, requests } = await misdirected();
-    const service = serviceAt(url);
-    expect((await service.fetch("orders", { method, body: "x" })).status).toBe(421);
-    expect(requests.map(({ body }) => body)).toEqual(["x"]);
-  });
-
   describe.each(fetches)("$name", ({ fetch }) => {
     const operation = (method: string) => ({
       method,
@@ -101,7 +91,6 @@ describe("a request that a 421 answers is sent once, with the body and the heade
 
     test.each([
       { name: "add", init: { body: { id: 1 } }, sent: ['{"id":1}'] },
-      { name: "add", init: {}, sent: [""] },
       { name: "change", init: { body: { id: 1 } }, sent: ['{"id":1}'] },
       // An idempotent request may be repeated.
       { name: "put", init: { body: { id: 1 } }, sent: ['{"id":1}', '{"id":1}'] },
@@ -162,20 +151,4 @@ test("a POST asks for no login, which would make a 401 a network fault in some v
   await service.fetch("orders", { ...init, credentials: "include" });
   await service.fetch("orders");
   expect(seen).toEqual(["omit", "omit", "include", undefined]);
-});
-
-test("a fetch of the caller's own gets text as a body whose string it is, and any other body as it is", async () => {
-  const seen: unknown[] = [];
-  const fetch: Fetch = async (_url, init) => {
-    seen.push(
-      typeof init?.body === "object" && init.body instanceof FormData
-        ? init.body
-        : String(init?.body),
-    );
-    return new Response();
-  };
-  const service = serviceAt("https://service.example", { fetch });
-  const fields = form();
-  for (const body of ["x", fields]) await service.fetch("orders", { method: "POST", body });
-  expect(seen).toEqual(["x", fields]);
 });

@@ -7,7 +7,6 @@ import { rejectionOf } from "../support/wait.js";
 
 const dayMs = 24 * 3_600_000;
 const endless = [
-  { name: "a million days", value: "86400000000" },
   { name: "a number with 400 digits", value: "9".repeat(400) },
   { name: "a date in the year 9999", value: new Date(Date.UTC(9_999, 11, 31)).toUTCString() },
   { name: "a little more than a day", value: "86401" },

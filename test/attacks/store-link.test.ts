@@ -4,8 +4,6 @@
 import {
   chmodSync,
   lchownSync,
-  lstatSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   symlinkSync,
@@ -60,19 +58,3 @@ test.skipIf(!isRoot).each([
   expect(readFileSync(file, "utf8")).toBe(notes);
   expect(readdirSync(own)).toEqual(["notes.json"]);
 });
-
-test.skipIf(process.platform === "win32")(
-  "an honest link of the same user is used, also one relative to it",
-  async () => {
-    const own = temporaryFolder();
-    mkdirSync(join(own, "far"), { mode: 0o700 });
-    await fileStore(join(own, "far", "store.json"), { plaintext: true }).set("key", "value");
-    symlinkSync("far/store.json", join(own, "near.json"));
-    symlinkSync(join(own, "near.json"), join(own, "store.json"));
-    const byLink = fileStore(join(own, "store.json"), { plaintext: true });
-    expect((await byLink.get("key"))?.value).toBe("value");
-    await byLink.set("key", "new");
-    expect(readdirSync(join(own, "far"))).toEqual(["store.json"]);
-    expect(lstatSync(join(own, "store.json")).isSymbolicLink()).toBe(true);
-  },
-);

@@ -66,6 +66,32 @@ function* headerEntries(): Generator<Entry> {
     }
 }
 
+/** Headers of many cookies, each sent to every route that reads them. */
+const cookieLists: Shapes = {
+  "made-up logins": (size) =>
+    keys(size / 56)
+      .map((key) => `__Host-bivariant-login-${key.padStart(8, "0")}=${"x".repeat(22)}`)
+      .join("; "),
+  "one login many times": (size) => `${login}x; `.repeat(size / 35),
+  "a long sealed login": (size) => `${login}${"x.".repeat(size / 2)}x`,
+  "spaces before a name": (size) => `a=b;${" ".repeat(size)}__Host-bivariant-session=x`,
+};
+
+export function* cookieEntries(): Generator<Entry> {
+  for (const route of ["GET callback?code=x&state=y", "GET login", "POST session", "GET me"])
+    for (const [shape, text] of Object.entries(cookieLists)) {
+      const [method = "", path] = route.split(" ");
+      const parts = rig(cookie);
+      yield {
+        ...{ name: `${route}, cookies: ${shape}`, most: 60_000, reaches: /^(?!431|5)/ },
+        prepare: (size) => {
+          const body = method === "POST" ? "{}" : undefined;
+          return send(parts, method, `${OWN}/auth/${path}`, { ...json, cookie: text(size) }, body);
+        },
+      };
+    }
+}
+
 /** Headers as node:http and HTTP/2 list them: a name, its value, a name, its value. */
 const lists: Readonly<Record<string, (size: number) => readonly string[]>> = {
   "many headers": (size) => keys(size / 8).flatMap((name) => [name, "1"]),
@@ -180,6 +206,7 @@ function* bodyEntries(): Generator<Entry> {
 
 export const entries: readonly Entry[] = [
   ...headerEntries(),
+  ...cookieEntries(),
   ...listEntries(),
   ...urlEntries(),
   ...bodyEntries(),

