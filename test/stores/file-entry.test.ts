@@ -73,12 +73,6 @@ const others: readonly Change[] = [
     change: (other) => other.delete("key"),
     left: ["old", undefined],
   },
-  {
-    name: "a lock",
-    prepare: () => write("old"),
-    change: (other) => other.lock("key", async () => {}),
-    left: ["old"],
-  },
 ];
 
 /**
@@ -139,13 +133,12 @@ describe("a process that is killed at any call leaves the old value or the new o
 });
 
 describe("a process that is suspended at any call, until others took its lock and changed the entry, changes nothing:", () => {
-  const since: { name: string; isWritten: boolean }[] = [
-    { name: "wrote it", isWritten: true },
-    { name: "removed it", isWritten: false },
+  const rows = [
+    { ...overwriting, since: "wrote it", isWritten: true },
+    { ...overwriting, since: "removed it", isWritten: false },
+    { ...settingAside, since: "wrote it", isWritten: true },
+    { ...sweeping, since: "wrote it", isWritten: true },
   ];
-  const rows = [overwriting, settingAside, sweeping].flatMap((change) =>
-    since.map(({ name, isWritten }) => ({ ...change, since: name, isWritten })),
-  );
   test.each(rows)("$name, and others $since", async ({ isWritten, ...change }) => {
     const newer = join(temporaryFolder(), "newer");
     let file = "";

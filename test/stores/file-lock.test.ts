@@ -110,10 +110,6 @@ describe("a lock", () => {
       name: "of a holder whose process id another process has now",
       holders: () => [here(process.pid)],
     },
-    {
-      name: "of two holders, as after restoring a backup",
-      holders: () => [elsewhere, here(endedPid())],
-    },
   ];
   test.each(gone)(
     "$name is taken by twenty tasks one after the other, and nothing is left",
