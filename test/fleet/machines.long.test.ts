@@ -73,14 +73,6 @@ describeWithRedis("processes with one tenant", () => {
     expect(processes.flatMap(({ all }) => all("code"))).toEqual([]);
   });
 
-  test("32 without a store send 96 token requests in three lifetimes", async () => {
-    const emulator = await listening({ tokenLifetimeSeconds: 8 });
-    const processes = await startProcesses(32, emulator, () => ({}));
-    begin(processes);
-    await expectTokens(processes, 3);
-    expect(statuses(emulator)).toHaveLength(96);
-  });
-
   test("32 that begin at once on an empty file store send one token request", async () => {
     const emulator = await listening();
     const file = {

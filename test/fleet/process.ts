@@ -59,8 +59,6 @@ export interface Reports {
   readonly failed: readonly [person: string, code: string];
   /** The outcomes of a `check`: "token", or the code of an error. */
   readonly checked: readonly (readonly [person: string, outcome: string])[];
-  /** A task that ran under a lock, in epoch milliseconds. */
-  readonly task: { readonly lock: string; readonly from: number; readonly to: number };
 }
 
 const tenantId = "acme";
@@ -84,13 +82,8 @@ function openStore({
       const isCompared = ifVersion !== undefined && !without.includes("compare-and-set");
       return store.set(key, value, isCompared ? { ...options, ifVersion } : options);
     },
-    lock(key, task, options) {
-      const watched = (lease?: AbortSignal) => {
-        const from = Date.now();
-        return task(lease).finally(() => tell("task", { lock: key, from, to: Date.now() }));
-      };
-      return without.includes("lock") ? watched() : store.lock(key, watched, options);
-    },
+    lock: (key, task, options) =>
+      without.includes("lock") ? task() : store.lock(key, task, options),
   };
 }
 

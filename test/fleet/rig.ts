@@ -80,8 +80,6 @@ type LoginFleetOptions = Partial<Pick<Settings, "callers" | "timeoutMs">> &
  */
 export class LoginFleet {
   readonly processes: FleetProcess[] = [];
-  /** Called after the deployment has accepted a refresh token, before it answers. */
-  onRefresh: () => Promise<void> = async () => {};
   readonly #counts = { rounds: 0, kills: 0, pauses: 0, restarts: 0, losses: 0, logins: 0, lost: 0 };
   /** The errors that callers got. */
   readonly #errors: Record<string, number> = {};
@@ -154,7 +152,6 @@ export class LoginFleet {
     if (refreshToken !== undefined) {
       this.#sent.set(refreshToken, (this.#sent.get(refreshToken) ?? 0) + 1);
       if (answer.ok) this.#counts.rounds++;
-      await this.onRefresh();
     }
     return { status: answer.status, json: await answer.text() };
   }
@@ -298,7 +295,7 @@ export class LoginFleet {
     // The first time may find refreshes whose process was killed.
     for (let left = 5; left > 0 && (await this.check()).length > 0; left--);
     await sleep(tokenLifetimeSeconds * 1_100);
-    const { kills, pauses, restarts, losses, rounds } = this.#counts;
+    const { rounds } = this.#counts;
     const broken = this.#broken;
     for (const code of await this.check())
       broken.add(`a login could not be refreshed once more: ${code}`);
@@ -309,21 +306,6 @@ export class LoginFleet {
       broken.add("a refresh token was sent twice");
     for (const { rule } of this.#emulator.customerLog.entries())
       broken.add(`the deployment refused: ${rule}`);
-    // A process that was paused may still run its task when its lock is free again.
-    const isQuiet = kills + pauses + restarts + losses === 0;
-    const tasks = this.processes.flatMap(({ all }) => all("task"));
-    if (isQuiet && overlap(tasks)) broken.add("two tasks ran under one lock at once");
     return { counts: { ...this.#counts, ...this.#errors }, broken: [...broken] };
   }
-}
-
-function overlap(tasks: readonly Reports["task"][]): boolean {
-  const busyUntil = new Map<string, number>();
-  return [...tasks]
-    .sort((one, other) => one.from - other.from)
-    .some(({ lock, from, to }) => {
-      const until = busyUntil.get(lock) ?? 0;
-      busyUntil.set(lock, Math.max(until, to));
-      return from < until;
-    });
 }

@@ -5,46 +5,13 @@ import { documents, texts } from "../growth/shapes.js";
 
 const words = (text: string): string[] => text.split(" ");
 const ODD = [
+  ...words("__proto__ constructor prototype toString hasOwnProperty null undefined NaN -0 true"),
+  ...words("[] {} [{}] % 1e309 -1 0 1.5 9007199254740993 99999999999999999999 0x10 1_000 ١٢"),
+  ...words('%00 %ff %2e%2e%2f *a &a !!js << : = ; , " \\ \' -- # ? & "a":'),
   ...words(
-    "__proto__ constructor prototype toString hasOwnProperty null undefined NaN -0 true " +
-      "[] {} [{}] %",
+    "\ud800 \udfff \0 \ufeff \u2028 \u202e\u{1f984} \r\n \r \t \x1b[2J \xff\xfe \xa0 \n\n \u001e",
   ),
-  ...words(
-    "1e309 -1 0 1.5 9007199254740993 99999999999999999999 0x10 1_000 ١٢ %00 %ff %2e%2e%2f *a " +
-      "&a !!js << :",
-  ),
-  ...[
-    "\ud800",
-    "\udfff",
-    "\0",
-    "\ufeff",
-    "\u2028",
-    "\u202e\u{1f984}",
-    "\r\n",
-    "\r",
-    "\t",
-    "\x1b[2J",
-    "\xff\xfe",
-  ],
-  ...[
-    "\xa0",
-    "=",
-    ";",
-    ",",
-    '"',
-    "\\",
-    "'",
-    "--",
-    "#",
-    "?",
-    "&",
-    " ",
-    "\n- ",
-    "\n\n",
-    "\u001e",
-    '"a":',
-    "<<: *a",
-  ],
+  ...[" ", "\n- ", "<<: *a"],
 ];
 const NESTS: readonly (readonly [open: string, close: string])[] = [
   ["[", "]"],
@@ -55,24 +22,13 @@ const NESTS: readonly (readonly [open: string, close: string])[] = [
   ["[a]", ""],
 ];
 
-type How =
-  | "flip"
-  | "cut"
-  | "end"
-  | "insert"
-  | "repeat"
-  | "nest"
-  | "number"
-  | "name"
-  | "value"
-  | "swap";
+const HOWS = words("flip cut end insert insert repeat nest number name value value swap");
+type How = keyof ReturnType<typeof waysOf>;
 /** `at` is a share of the text, in thousandths. `odd` is an index. */
 type Change = readonly [how: How, at: number, length: number, odd: number];
 
 const change: fc.Arbitrary<Change> = fc.tuple(
-  fc.constantFrom<How>(
-    ...(words("flip cut end insert insert repeat nest number name value value swap") as How[]),
-  ),
+  fc.constantFrom(...(HOWS as How[])),
   fc.nat({ max: 999 }),
   fc.nat({ max: 40 }),
   fc.nat({ max: 10_000 }),
@@ -81,38 +37,37 @@ const change: fc.Arbitrary<Change> = fc.tuple(
 const pick = <T>(from: readonly T[], at: number): T => from[at % from.length] as T;
 const LONGEST = 100_000;
 
-function changed(text: string, [how, share, length, odd]: Change): string {
+function changed(text: string, change: Change): string {
+  return waysOf(text, change)[change[0]]().slice(0, LONGEST);
+}
+
+/** What each way to change a text makes of it. */
+function waysOf(text: string, [, share, length, odd]: readonly [unknown, number, number, number]) {
   const at = Math.floor((text.length * share) / 1_000);
-  const [before, part, after] = [
-    text.slice(0, at),
-    text.slice(at, at + length),
-    text.slice(at + length),
-  ];
+  const [before, rest] = [text.slice(0, at), text.slice(at)];
+  const [part, after] = [rest.slice(0, length), rest.slice(length)];
   /** Replaces the match that is nearest after `at`. */
-  const instead = (pattern: RegExp, by: string) =>
-    before + text.slice(at).replace(pattern, () => by);
-  const changes: Readonly<Record<How, () => string>> = {
+  const instead = (pattern: RegExp, by: readonly string[]) =>
+    before + rest.replace(pattern, () => pick(by, odd));
+  return {
     flip: () =>
       before +
       String.fromCharCode((text.charCodeAt(at) || 0) ^ (1 << (odd % 16))) +
       text.slice(at + 1),
     cut: () => before + after,
     end: () => before,
-    insert: () => before + pick(ODD, odd) + text.slice(at),
+    insert: () => before + pick(ODD, odd) + rest,
     repeat: () => before + part.repeat(2 + (odd % 60)) + after,
     nest: () => {
       const [open, close] = pick(NESTS, odd);
       const depth = odd % 50 === 0 ? 5_000 : length;
       return before + open.repeat(depth) + part + close.repeat(depth) + after;
     },
-    number: () =>
-      instead(/\d+/, pick(["1e309", "-1", "0", "9".repeat(400), "1.5", "9007199254740993"], odd)),
-    name: () => instead(/[a-zA-Z_][\w-]*/, pick(ODD, odd)),
-    value: () =>
-      instead(/"[^"]*"|\d+|true|false|null/, pick(["null", "[]", "{}", "1", '""', "true"], odd)),
+    number: () => instead(/\d+/, ["1e309", "-1", "0", "9".repeat(400), "1.5", "9007199254740993"]),
+    name: () => instead(/[a-zA-Z_][\w-]*/, ODD),
+    value: () => instead(/"[^"]*"|\d+|true|false|null/, ["null", "[]", "{}", "1", '""', "true"]),
     swap: () => after + part + before,
   };
-  return changes[how]().slice(0, LONGEST);
 }
 
 const shapes = Object.values({ ...texts, ...documents });
@@ -128,65 +83,17 @@ const anyText = fc.oneof(
 
 type Json = { [name: string]: unknown };
 const VALUES: readonly unknown[] = [
-  ...[
-    null,
-    true,
-    false,
-    0,
-    -1,
-    1.5,
-    2 ** 53 + 2,
-    1e300,
-    "",
-    " ",
-    [],
-    {},
-    [[]],
-    [null],
-    { a: 1 },
-    { length: 1e9 },
-  ],
-  ...[
-    "1h",
-    "0x10",
-    "A",
-    "https://a.example",
-    "//",
-    "\ud800",
-    "a\r\nb",
-    "x".repeat(5_000),
-    { toString: null },
-  ],
-  ...[
-    ["a", "a"],
-    { $ref: "#" },
-    { $ref: "#/a~2" },
-    Array(500).fill(1),
-    JSON.parse("[".repeat(150) + "]".repeat(150)),
-  ],
+  ...[null, true, false, 0, -1, 1.5, 2 ** 53 + 2, 1e300, "", " ", "\ud800", "a\r\nb"],
+  ...[[], {}, [[]], [null], ["a", "a"], { a: 1 }, { length: 1e9 }, { toString: null }],
+  ...["1h", "0x10", "A", "https://a.example", "//", "x".repeat(5_000)],
+  ...[{ $ref: "#" }, { $ref: "#/a~2" }, Array(500).fill(1)],
+  JSON.parse("[".repeat(150) + "]".repeat(150)),
 ];
-const NAMES = [
-  "__proto__",
-  "constructor",
-  "toString",
-  "hasOwnProperty",
-  "length",
-  "then",
-  "",
-  "x",
-  "$ref",
-  "ä",
-];
+const NAMES = words("__proto__ constructor toString hasOwnProperty length then  x $ref ä");
 /** `at` counts the members of all objects and lists, from the outside in. */
 type MemberChange = readonly [how: "replace" | "drop" | "add" | "copy", at: number, odd: number];
 const memberChange: fc.Arbitrary<MemberChange> = fc.tuple(
-  fc.constantFrom(
-    "replace" as const,
-    "replace" as const,
-    "drop" as const,
-    "add" as const,
-    "copy" as const,
-  ),
+  fc.constantFrom(...(["replace", "replace", "drop", "add", "copy"] as const)),
   fc.nat({ max: 200 }),
   fc.nat({ max: 10_000 }),
 );

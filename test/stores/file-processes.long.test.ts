@@ -6,7 +6,7 @@ import { performance } from "node:perf_hooks";
 import { beforeEach, expect, test } from "vitest";
 import type { TokenStore } from "../../src/index.js";
 import { fileStore } from "../../src/stores/file.js";
-import { atOnceMs, killWhileWriting, startProcess } from "./start-process.js";
+import { atOnceMs, startProcess } from "./start-process.js";
 import { expectNothingLeft, temporaryFolder } from "./temporary-folder.js";
 
 const key = randomBytes(32).toString("base64");
@@ -90,6 +90,3 @@ test.skipIf(process.platform === "win32")(
     expectNothingLeft(path);
   },
 );
-
-test("a process that is killed while it writes leaves the old value or the new one", () =>
-  killWhileWriting(key, 20));
