@@ -40,12 +40,8 @@ async function wiredService(options: object = {}, script: Script = () => jsonAns
   const auth = { ...numberedAuth({ variant: "B", now: Date.now }), baseUrl: server.url };
   const service = createService(auth, { api, ...options });
   const call = service.call as unknown as Untyped;
-  return {
-    service,
-    call: call.bind(service),
-    server,
-    sent: () => server.requests.at(-1)?.headers ?? {},
-  };
+  const sent = () => server.requests.at(-1)?.headers ?? {};
+  return { service, call: call.bind(service), server, sent };
 }
 
 describe("headers of a service", () => {
@@ -59,9 +55,8 @@ describe("headers of a service", () => {
     expect(sent()).toMatchObject({ ...arrive, accept: "application/json" });
     await call("upload", { body: new Blob(["x"]), headers: { "content-type": "image/png" } });
     expect(sent()).toMatchObject({ ...arrive, "content-type": "image/png" });
-    await (service.paths as unknown as Record<"PUT", Untyped>).PUT("/v1/things", {
-      body: { a: 1 },
-    });
+    const { PUT } = service.paths as unknown as Record<"PUT", Untyped>;
+    await PUT("/v1/things", { body: { a: 1 } });
     expect(sent()).toMatchObject({ ...arrive, "content-type": "application/json" });
     await service.fetch("v1/anything");
     expect(sent()).toMatchObject(arrive);
@@ -98,11 +93,8 @@ describe("headers of a service", () => {
     const target = { baseUrl: server.url, tenantId: "acme" };
     await (await connect({ ...target, credentials, headers })).call("listDevices");
     await (await createConnector({ credentials, headers }).connect(target)).call("listDevices");
-    const teams = server.requests.map((request) => [request.path, request.headers["x-team"]]);
-    const each = [
-      ["/v1/auth/token", undefined],
-      ["/v1/devices", "blue"],
-    ];
+    const teams = server.requests.map(({ path, headers }) => `${path} ${headers["x-team"]}`);
+    const each = ["/v1/auth/token undefined", "/v1/devices blue"];
     expect(teams).toEqual([...each, ...each]);
   });
 
@@ -141,10 +133,8 @@ describe("timeoutMs of a call", () => {
     const { call, clock } = scriptedService("B", noAnswer, { timeoutMs, api });
     const began = clock.now();
     const error = await rejectionOf(clock.through(call("read", { timeoutMs: own })));
-    expect(error).toMatchObject({
-      code: "timed_out",
-      message: expect.stringContaining(`within ${limit} ms`),
-    });
+    const message = expect.stringContaining(`within ${limit} ms`);
+    expect(error).toMatchObject({ code: "timed_out", message });
     expect(clock.now() - began).toBe(limit);
   });
 
@@ -181,12 +171,8 @@ describe("idempotent: true", () => {
       );
       const outcome = call("add", { body: { a: 1 }, headers: key, idempotent: true });
       expect(await outcome).toMatchObject({ ok: true, retries: 2 });
-      const arrived = server.requests.map(({ method, headers, body }) => [
-        method,
-        headers["idempotency-key"],
-        body,
-      ]);
-      expect(arrived).toEqual(Array(3).fill(["POST", "order-7", '{"a":1}']));
+      const sent = { method: "POST", headers: key, body: '{"a":1}' };
+      expect(server.requests).toMatchObject([sent, sent, sent]);
     },
   );
 
@@ -203,10 +189,8 @@ describe("idempotent: true", () => {
   test("turned to false, a PUT that fails is not sent again, and its error says to look first", async () => {
     const { call, server } = await wiredService({}, () => "reset");
     const error = await rejectionOf(call("replace", { idempotent: false }));
-    expect(error).toMatchObject({
-      retryable: false,
-      message: expect.stringContaining("The PUT may have been"),
-    });
+    const message = expect.stringContaining("The PUT may have been");
+    expect(error).toMatchObject({ retryable: false, message });
     expect(server.requests).toHaveLength(1);
   });
 

@@ -11,11 +11,8 @@ const operation = (method: string) => ({ method, path: "/things", success: [200]
 const operations = Object.fromEntries(methods.map((method) => [method, operation(method)]));
 const api = { operations: { A: operations, B: operations } } as never;
 
-type Answer =
-  | number
-  | keyof typeof faultCodes
-  | "cut"
-  | { status: number; after?: string; location?: string };
+type Limit = { status: number; after?: string; location?: string };
+type Answer = number | keyof typeof faultCodes | "cut" | Limit;
 const faultCodes = {
   reset: "ECONNRESET",
   tls: "CERT_HAS_EXPIRED",
@@ -51,13 +48,8 @@ test.each(rows)(
     const outcome = await call(method).catch((error) => error);
     expect(outcome).toMatchObject(isRetried ? { ok: true, status: 200, retries: 2 } : why);
     expect(fetch.calls).toHaveLength(isRetried ? 3 : 1);
-    const retried = {
-      type: "call_retried",
-      operationId: method,
-      method,
-      ...why,
-      waitMs: expect.any(Number),
-    };
+    const of = { operationId: method, method, waitMs: expect.any(Number) };
+    const retried = { type: "call_retried", ...of, ...why };
     const told = isRetried ? [1, 2].map((retry) => ({ ...retried, retry })) : [];
     expect(events.filter(({ type }) => type === "call_retried")).toMatchObject(told);
     expect(events.at(-1)).toMatchObject({ type: "call_finished", retries: told.length });
@@ -89,11 +81,8 @@ test.each<{ name: string; answers: Answer[]; retryable?: boolean; message: RegEx
 
 test("the error of a POST without an answer in time is not retryable", async () => {
   const { call, clock } = scriptedService("A", noAnswer, { api });
-  const failure = {
-    code: "timed_out",
-    retryable: false,
-    message: expect.stringMatching(/^The POST may/),
-  };
+  const message = expect.stringMatching(/^The POST may/);
+  const failure = { code: "timed_out", retryable: false, message };
   expect(await rejectionOf(clock.through(call("POST")))).toMatchObject(failure);
 });
 
@@ -109,9 +98,8 @@ test.each([-1, null])(
   async (maxRetries) => {
     const refusal = expect.objectContaining({ code: "option_invalid", option: "maxRetries" });
     expect(() => scriptedService("A", undefined, { maxRetries } as never)).toThrow(refusal);
-    expect(await rejectionOf(scriptedService("A").call("listDevices", { maxRetries }))).toEqual(
-      refusal,
-    );
+    const calling = scriptedService("A").call("listDevices", { maxRetries });
+    expect(await rejectionOf(calling)).toEqual(refusal);
   },
 );
 
@@ -193,10 +181,8 @@ describe("the wait before a retry", () => {
   });
 
   test("ends with the reason of the caller's signal", async () => {
-    const { call, fetch } = scriptedService("A", () => new Response("", { status: 503 }), {
-      api,
-      maxRetries: 2,
-    });
+    const answer = () => new Response("", { status: 503 });
+    const { call, fetch } = scriptedService("A", answer, { api, maxRetries: 2 });
     const leaving = new AbortController();
     const outcome = rejectionOf(call("GET", { signal: leaving.signal }));
     await settle();

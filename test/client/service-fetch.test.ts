@@ -161,9 +161,8 @@ describe.each(["A", "B"] as const)("a redirect, Variant %s", (variant) => {
       const headers = { cookie: "session=1", "x-api-key": "identifies", range: "bytes=0-9" };
       expect(await (await service.fetch("from", { headers })).text()).toBe("elsewhere");
       const [request] = elsewhere.requests;
-      expect(request?.raw).not.toContain("token-1");
-      expect(request?.headers.cookie).toBeUndefined();
-      expect(request?.headers["x-api-key"]).toBeUndefined();
+      for (const secret of ["token-1", "session=1", "identifies"])
+        expect(request?.raw).not.toContain(secret);
       expect(request?.headers.range).toBe("bytes=0-9");
     },
   );
@@ -234,10 +233,8 @@ describe.each(["A", "B"] as const)("a redirect, Variant %s", (variant) => {
   ] as const)('with redirect: "$mode" in $given is not followed', async ({ mode, given }) => {
     const { service, fetch } = client(variant, () => redirect("/prefix/to"));
     const options = { redirect: mode };
-    const outcome = service.fetch(
-      "from",
-      given === "options" ? options : new Request(`${base}/from`, options),
-    );
+    const request = new Request(`${base}/from`, options);
+    const outcome = service.fetch("from", given === "options" ? options : request);
     if (mode === "manual") expect((await outcome).status).toBe(302);
     else expect(await rejectionOf(outcome)).toMatchObject({ code: "response_redirected" });
     expect(fetch.calls).toHaveLength(1);
