@@ -107,17 +107,19 @@ describe("headers of a service", () => {
     expect(other.requests[0]?.headers).not.toHaveProperty("x-team");
   });
 
-  const bearer = "authorization: the bearer is sent in it. Leave it out.";
+  const ofCall = "each call sends its own. Pass it to the call.";
+  const ofFetch = "the fetch writes it. Leave it out.";
   test.each([
-    { name: "Authorization", says: bearer },
-    { name: "accept", says: "accept: each call sends its own. Pass it to the call." },
-    { name: "Host", says: "host: the fetch writes it. Leave it out." },
+    { name: "Authorization", says: "the bearer is sent in it. Leave it out." },
+    ...["accept", "Content-Type", "X-Envelope"].map((name) => ({ name, says: ofCall })),
+    ...["Host", "content-length", "transfer-encoding"].map((name) => ({ name, says: ofFetch })),
+    ...["connection", "keep-alive"].map((name) => ({ name, says: ofFetch })),
   ])("may not hold $name, and the error says why", async ({ name, says }) => {
     const value = "Basic c2VjcmV0LW9mLW1pbmU=";
     for (const given of [{ [name]: value }, [[name, value]], new Headers({ [name]: value })]) {
       const headers = given as HeadersInit;
       const error = await rejectionOf(wiredService({ headers }));
-      const message = `headers must not hold ${says}`;
+      const message = `headers must not hold ${name.toLowerCase()}: ${says}`;
       expect(error).toMatchObject({ code: "option_invalid", option: "headers", message });
       expect(shown(error)).not.toContain(value.slice(6));
     }

@@ -60,10 +60,13 @@ describe("a call", () => {
     expect(await service.call("listDevices")).toMatchObject({ ok: true });
   });
 
+  const tlsFaults = [
+    ...["DEPTH_ZERO_SELF_SIGNED_CERT", "SELF_SIGNED_CERT_IN_CHAIN", "CERT_HAS_EXPIRED"],
+    ...["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "ERR_TLS_CERT_ALTNAME_INVALID", "ERR_SSL_WRONG_VERSION"],
+  ];
   test.each([
     { fault: "ECONNREFUSED", code: "network_failed", retryable: true },
-    { fault: "UNABLE_TO_VERIFY_LEAF_SIGNATURE", code: "tls_failed", retryable: false },
-    { fault: "ERR_SSL_WRONG_VERSION_NUMBER", code: "tls_failed", retryable: false },
+    ...tlsFaults.map((fault) => ({ fault, code: "tls_failed", retryable: false })),
   ])("whose fetch fails with $fault rejects with $code", async ({ fault, code, retryable }) => {
     const { service } = scriptedService("B", ({ init }) => {
       const cause = Object.assign(new Error(), { code: fault, request: init });
