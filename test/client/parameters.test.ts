@@ -222,6 +222,12 @@ describe("names and values", () => {
     expect(await query({ "a[b]": 1, ä: 2, $top: 3 })).toBe("a%5Bb%5D=1&%C3%A4=2&%24top=3");
   });
 
+  test("allowReserved has no effect in a path, where a slash would add a segment", async () => {
+    const { call, sent } = inProcess({ own: row("path", { allowReserved: true }) });
+    await call("own", paramsOf("path", "a/b?c"));
+    expect(sent[0]?.url).toBe(`${baseUrl}/v1/xa%2Fb%3Fc`);
+  });
+
   test("allowReserved keeps reserved characters and percent-encoded triples, but nothing that ends a value", async () => {
     const reserved = [{ in: "query", name: "q", allowReserved: true }];
     const value = ":/?@!$'()*,; [a] 50% %2F %zz #&=+";

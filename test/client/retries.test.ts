@@ -36,7 +36,7 @@ function troubledService(answers: Answer[], options: object = {}) {
   return scripted;
 }
 
-const troubles: readonly Answer[] = [429, 503, "reset"];
+const troubles: readonly Answer[] = [429, 502, 503, 504, "reset"];
 const rows = methods.flatMap((method) => troubles.map((trouble) => ({ method, trouble })));
 test.each(rows)(
   "a $method that fails twice by $trouble is sent again if that is safe",
@@ -93,6 +93,17 @@ test.each([500, 503])("the error of a POST answered %i advises to look first", a
   expect(await troubledService([status]).call("POST")).toMatchObject({ error: { message } });
 });
 
+test.each([
+  { name: "2 by default", service: undefined, sent: 3 },
+  { name: "that of the service", service: 1, sent: 2 },
+  { name: "that of the call, if it has one", service: 0, call: 4, sent: 5 },
+  { name: "none with 0 for the call", service: 3, call: 0, sent: 1 },
+])("the number of retries is $name", async ({ service, call: maxRetries, sent }) => {
+  const { call, fetch } = troubledService(Array(9).fill(503), { maxRetries: service });
+  expect(await call("GET", { maxRetries })).toMatchObject({ status: 503, retries: sent - 1 });
+  expect(fetch.calls).toHaveLength(sent);
+});
+
 test.each([-1, null])(
   "maxRetries: %j is rejected, for a service and for a call",
   async (maxRetries) => {
@@ -103,7 +114,7 @@ test.each([-1, null])(
   },
 );
 
-test.each([404, 500])("a call answered %d is sent once", async (status) => {
+test.each([400, 404, 408, 500, 501])("a call answered %d is sent once", async (status) => {
   const { call, fetch } = troubledService([status]);
   expect(await call("GET")).toMatchObject({ status, retries: 0 });
   expect(fetch.calls).toHaveLength(1);
