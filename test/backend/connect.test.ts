@@ -56,6 +56,14 @@ describe("connect", () => {
     expect(parts.tokenRequests() - before).toBe(1);
   });
 
+  test("finds the person with shareInFlight: false too", async () => {
+    const parts = rig({ shareInFlight: false });
+    const request = requestOf(await parts.loggedIn());
+    const other = parts.another();
+    const services = await Promise.all([1, 2, 3].map(() => other.connect(request)));
+    for (const service of services) expect((await service.call("listDevices")).ok).toBe(true);
+  });
+
   test("takes the options of calls: headers, maxResponseBytes and intercept", async () => {
     const sent: (string | null)[] = [];
     const parts: Rig = rig({
@@ -302,6 +310,15 @@ describe("a launch whose token the service no longer accepts", () => {
     parts.clock.advance(old);
     const { error } = await (await parts.backend.connect(request)).call("listDevices");
     expect(error).toMatchObject({ code: "api_unauthorized", cause: { code: "launch_expired" } });
+    expect(await parts.another().session(request)).toMatchObject({ variant: "A" });
+  });
+
+  test("survives a 403", async () => {
+    const parts = rig();
+    const request = requestOf(await parts.launch());
+    parts.emulator.updatePlugin({ tenantId: "acme", clientId: "planner", scopes: [] });
+    parts.clock.advance(old);
+    expect(await answered(parts, request)).toMatchObject([403, { error: "api_forbidden" }]);
     expect(await parts.another().session(request)).toMatchObject({ variant: "A" });
   });
 });
