@@ -12,6 +12,7 @@ import {
   ok,
   personTokens,
   refused,
+  tokenA,
 } from "./answer.js";
 import { counted } from "./assertions.js";
 import { accepting, group, type Request, type Row, refusing } from "./row.js";
@@ -107,6 +108,8 @@ function shared(codes: Codes): Row[] {
 }
 
 const breaksA = (...breaks: RuleId[]) => refusing(invalidGrant, breaks);
+const bobsRoles = [{ name: "operator", group: "people" }];
+const bobsToken = tokenA({ tenant: "acme", user: { userId: "bob" }, roles: bobsRoles });
 const keepsCode = { options: { unauthenticatedAttemptSpendsCode: false } };
 const afterAttempt =
   (first: ChangedA): Request =>
@@ -160,6 +163,10 @@ export const codesA: readonly Row[] = [
       await world.exchange(code);
       return world.call(access_token);
     },
+  }),
+  ...group(accepting(bobsToken), {
+    "a code of an operator without names and roles": (world) =>
+      world.exchange(world.launchedCode({ userId: "bob" })),
   }),
   ...group(breaksA("code.plugin"), {
     "a code of another plugin": (world) =>
