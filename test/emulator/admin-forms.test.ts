@@ -27,19 +27,6 @@ describe("the clock", () => {
     expect(await moved({ do: "resume" })).toEqual([1_700_000, false]);
     expect(await moved({ do: "reset" })).toEqual([START + 5000, false]);
   });
-
-  const bad: [filled: Filled, issue: RegExp][] = [
-    [{ do: "advance", clock: "two" }, /^clock: must be a number/],
-    [{ do: "advance", clock: " " }, /^clock: /],
-    [{ do: "set", clock: "2030-01-02T03:04:05" }, /^clock: .*zone/],
-  ];
-  test.each(bad)("does not move for %o, which stays in the form", async (filled, issue) => {
-    const { emulator, browser } = await atAdmin("");
-    await browser.send("steer", filled);
-    expectRefused(browser, issue);
-    expect(emulator.clock.now()).toBe(START);
-    expect(browser.value("steer", "clock")).toBe(filled.clock);
-  });
 });
 
 test("a rule is switched off and on, and the browser returns to it; an unknown one is refused", async () => {
@@ -105,28 +92,13 @@ describe("a fault", () => {
     await browser.open("/_emulator/live/faults");
     expect(browser.text()).toContain("status fired 1, 1 left");
   });
-
-  const bad: [filled: Filled, issue: RegExp][] = [
-    [{ members: "{}" }, /^status: /],
-    [{ members: '{"status":' }, /^members: must be/],
-    [{ members: "[]" }, /^members: must be/],
-    [{ members: '{"status":503}', name: "gremlins" }, /^name: /],
-  ];
-  test.each(bad)("is not armed with %o", async (filled, issue) => {
-    const { emulator, browser } = await atAdmin("/faults?name=status");
-    await browser.send("arm", filled);
-    expectRefused(browser, issue);
-    expect(emulator.faults.list()).toEqual([]);
-    if (filled.name === undefined) expect(browser.value("arm", "members")).toBe(filled.members);
-  });
 });
 
+const update = new AdminBrowser(createEmulator()).formOf("update", "acme", "reporter");
 /** What is typed into the form of a record: its members. */
 const typed = (members: object): Filled => ({ members: JSON.stringify(members) });
 
 describe("a plugin", () => {
-  const update = (browser: AdminBrowser) => browser.formOf("update", "acme", "reporter");
-
   test("is narrowed, restricted and disabled with immediate effect, and each change is undone", async () => {
     const { plugin, browser } = await atAdmin("/plugins");
     const token = await plugin.accessToken();
@@ -145,9 +117,7 @@ describe("a plugin", () => {
       expect(browser.text()).toContain("Done.");
       expect(await status(), JSON.stringify(filled)).toBe(expected);
     }
-    expect(browser.value(update(browser), "members")).toBe(
-      JSON.stringify({ scopes, devices: null }),
-    );
+    expect(browser.value(update, "members")).toBe(JSON.stringify({ scopes, devices: null }));
     expect(browser.text()).toContain("devices not set");
   });
 
@@ -177,22 +147,31 @@ describe("a plugin", () => {
     await browser.send(browser.formOf("unregister", "umbrella", "reporter"));
     expect(browser.text()).toContain("No plugin is registered.");
   });
+});
 
-  const gone = '{"tenantId":"acme","clientId":"gone"}';
-  const bad: [filled: Filled, issue: RegExp][] = [
-    [typed({ scopes: ["devices:read", "devices"] }), /^scopes\.1: must/],
-    [{ members: "scopes" }, /^members: must be/],
-    [{ ...typed({}), identity: gone }, /^plugin "gone" is not registered in "acme"$/],
-    [{ ...typed({}), identity: "x" }, /^clientId: /],
-  ];
-  test.each(bad)("does not change for %o, which stays in the form", async (filled, issue) => {
-    const { plugin, browser } = await atAdmin("/plugins");
-    await browser.send(update(browser), filled);
-    expect(browser.response.status).toBe(400);
-    expect(browser.issues()[0]).toMatch(issue);
-    expect(browser.value(update(browser), "members")).toBe(filled.members);
-    expect((await plugin.requestToken()).status).toBe(200);
-  });
+const gone = '{"tenantId":"acme","clientId":"gone"}';
+const fault = "/faults?name=status";
+test.each<[path: string, form: string, filled: Filled, issue: RegExp]>([
+  ["", "steer", { do: "advance", clock: "two" }, /^clock: must be a number/],
+  ["", "steer", { do: "advance", clock: " " }, /^clock: /],
+  ["", "steer", { do: "set", clock: "2030-01-02T03:04:05" }, /^clock: .*zone/],
+  [fault, "arm", { members: "{}" }, /^status: /],
+  [fault, "arm", { members: '{"status":' }, /^members: must be/],
+  [fault, "arm", { members: "[]" }, /^members: must be/],
+  [fault, "arm", { name: "gremlins" }, /^name: /],
+  ["/plugins", update, typed({ scopes: ["devices:read", "devices"] }), /^scopes\.1: must/],
+  ["/plugins", update, { members: "scopes" }, /^members: must be/],
+  ["/plugins", update, { identity: gone }, /^plugin "gone" is not registered in "acme"$/],
+  ["/plugins", update, { identity: "x" }, /^clientId: /],
+])("at %s the form %s refuses %o, which stays in it", async (path, form, filled, issue) => {
+  const { plugin, emulator, browser } = await atAdmin(path);
+  await browser.send(form, filled);
+  expect(browser.response.status).toBe(400);
+  expect(browser.issues()[0]).toMatch(issue);
+  for (const name of ["clock", "members"] as const)
+    if (filled[name] !== undefined) expect(browser.value(form, name)).toBe(filled[name]);
+  expect([emulator.clock.now(), emulator.faults.list()]).toEqual([START, []]);
+  expect((await plugin.requestToken()).status).toBe(200);
 });
 
 test("a client of Variant B is registered, changed and unregistered, and no page shows its secret", async () => {

@@ -98,10 +98,8 @@ describe("an invalid fault", () => {
 
   const rows: [name: string, fault: unknown, field: string][] = [
     ["undefined", undefined, "expected object"],
-    ["an unknown member", { name: "reset", colour: "red" }, "colour"],
     ["a moment that does not fit a route", early, "it must be resource"],
     ["a moment that does not fit a token request", resource, "before-token or after-commit"],
-    ["an unknown match", match({ tenant: "acme" }), "match"],
     ["an operation that is not served", match({ operation: "token" }), "requestToken, "],
     ["a path without a slash", match({ path: "v1" }), "match.path"],
     ["a probability of 0", { name: "reset", probability: 0 }, "probability"],

@@ -187,7 +187,7 @@ describe("a filter", () => {
   });
 
   const bad = [
-    ...[{ tenantID: "acme" }, { grant: "password" }, { fault: "earthquake" }],
+    ...[{ grant: "password" }, { fault: "earthquake" }],
     ...[{ status: "200" }, { since: "now" }, { rule: "nonsense" }],
   ];
   test.each(bad)("%j, which would match nothing, is refused", async (filter: object) => {
@@ -284,7 +284,7 @@ describe("waitFor", () => {
 
   const options = [
     ...[{ count: 0 }, { timeoutMs: Number.POSITIVE_INFINITY }, { timeoutMs: 2 ** 31 }],
-    ...[{ signal: {} }, { timeout: 1 }],
+    { signal: {} },
   ];
   test.each(options)("refuses %j", async (options: object) => {
     const message = expect.stringContaining(Object.keys(options)[0] ?? "");

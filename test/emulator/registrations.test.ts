@@ -278,15 +278,6 @@ describe("an unregistered plugin", () => {
     expect(plugin.lastRule()).toBe("code.known");
     expect((await plugin.exchange(plugin.launchedCode())).status).toBe(200);
   });
-
-  test("keeps the test key of the emulator", () => {
-    const emulator = createEmulator({ seed: { plugins: [{ ...reporter, type: "service" }] } });
-    const key = emulator.testKey(reporter);
-    emulator.unregisterPlugin(reporter);
-    expect(emulator.testKey(reporter)).toEqual(key);
-    emulator.registerPlugin({ ...reporter, type: "service" });
-    expect(emulator.testKey(reporter)).toEqual(key);
-  });
 });
 
 test("an unregistered service account is unknown, and its token is revoked for good", async () => {

@@ -152,7 +152,6 @@ describe("reset with options", () => {
     { publicUrl: "https://other.example" },
     { now: () => 0 },
     { randomSeed: 4 },
-    { colour: "red" },
     { seed: { operators: [ada, ada] } },
     { routes: [conflict] },
   ])("refuses %o and changes nothing", async (changes: object) => {
