@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { Agent, request as httpRequest, Server } from "node:http";
 import { connect, type Socket } from "node:net";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import type { EmulatorOptions } from "../../src/emulator/index.js";
 import { accessTokenIn, PluginClient, REJECTED, service } from "./plugin-client.js";
 import { newSigningKey } from "./signing-key.js";
 
@@ -107,36 +106,19 @@ describe("the public URL", () => {
   });
 });
 
-describe("on the wire, a missing plugin, a wrong key and a disabled plugin", () => {
-  /** Everything that each of the three callers receives. */
-  async function received(options: EmulatorOptions): Promise<string[]> {
-    const plugin = new PluginClient(options);
-    const disabled = { ...service, clientId: "off", tenantId: "acme", enabled: false };
-    plugin.emulator.registerPlugin(disabled);
-    const url = await listening(plugin);
-    const by = (iss: string) => ({ form: { client_id: iss }, claims: { iss, sub: iss } });
-    const answers: string[] = [];
-    for (const changed of [by("unknown"), { key: newSigningKey("key-1") }, by("off")])
-      answers.push(await postRaw(url, plugin.form(changed), ["Host: h"]));
-    return answers;
-  }
-
-  test("differ only in the error code of section 7.1, and so in length", async () => {
-    const [missing = "", wrong, disabled] = await received({});
-    expect(disabled).toBe(missing);
-    const body = `{"error":"invalid_grant","error_description":"${REJECTED}"}`;
-    expect(missing).toMatch(
-      new RegExp(`^HTTP/1.1 400 .*content-length: ${body.length}\r\n.*${body}$`, "is"),
-    );
-    const longer = missing.replace(`: ${body.length}\r`, `: ${body.length + 1}\r`);
-    expect(wrong).toBe(longer.replace("invalid_grant", "invalid_client"));
-  });
-
-  test("are identical byte for byte with the option refusedPluginError", async () => {
-    const answers = await received({ refusedPluginError: "invalid_client" });
-    expect(new Set(answers).size).toBe(1);
-    expect(answers[0]).toContain('"error":"invalid_client"');
-  });
+test("with the option refusedPluginError a missing plugin, a wrong key and a disabled plugin are answered alike byte for byte", async () => {
+  const plugin = new PluginClient({ refusedPluginError: "invalid_client" });
+  const disabled = { ...service, clientId: "off", tenantId: "acme", enabled: false };
+  plugin.emulator.registerPlugin(disabled);
+  const url = await listening(plugin);
+  const by = (iss: string) => ({ form: { client_id: iss }, claims: { iss, sub: iss } });
+  const answers: string[] = [];
+  for (const changed of [by("unknown"), { key: newSigningKey("key-1") }, by("off")])
+    answers.push(await postRaw(url, plugin.form(changed), ["Host: h"]));
+  expect(new Set(answers).size).toBe(1);
+  const body = `{"error":"invalid_client","error_description":"${REJECTED}"}`;
+  const head = `^HTTP/1.1 400 .*content-length: ${body.length}`;
+  expect(answers[0]).toMatch(new RegExp(`${head}\r\n.*${body}$`, "is"));
 });
 
 test("a 403 has no content on the wire, and Date is the emulator's time", async () => {
@@ -271,17 +253,13 @@ describe("listen", () => {
     await (await other.listen()).close();
   });
 
-  // The first is an address for documentation (RFC 5737), the second a name that does not exist
-  // (RFC 6761).
-  test.each(["192.0.2.1", "none.invalid"])(
-    "on %s, which is not of this machine, says to pass one",
-    async (host) => {
-      const refused = new PluginClient().emulator.listen({ host });
-      await expect(refused).rejects.toThrow(
-        `${host}:0. Pass an address of this machine, such as 127.0.0.1.`,
-      );
-    },
-  );
+  test("on an address that is not of this machine says to pass one", async () => {
+    // An address for documentation (RFC 5737).
+    const refused = new PluginClient().emulator.listen({ host: "192.0.2.1" });
+    await expect(refused).rejects.toThrow(
+      "192.0.2.1:0. Pass an address of this machine, such as 127.0.0.1.",
+    );
+  });
 
   test("on every interface returns the loopback URL", async () => {
     const url = await listening(new PluginClient(), { host: "0.0.0.0" });

@@ -85,13 +85,6 @@ describeInChromium("in Chromium", (browser) => {
     return page;
   }
 
-  /** Opens a second page in the same browser profile. */
-  async function beside(page: Page, path: string): Promise<Page> {
-    const other = await page.context().newPage();
-    await other.goto(url + path);
-    return other;
-  }
-
   async function signIn(page: Page): Promise<Page> {
     await page.getByLabel("Operator").selectOption("ada");
     await page.getByLabel("Password").fill("engine");
@@ -180,28 +173,6 @@ describeInChromium("in Chromium", (browser) => {
     await page.getByRole("button", { name: "Planner" }).click();
     await launched(page);
     expect(authorizations()).toBe(2);
-  });
-
-  test("a 403 after a narrowing appears in the log without a reload", async () => {
-    const page = await open("/_emulator/plugins");
-    const log = await beside(page, "/_emulator/log");
-    const loads: string[] = [];
-    const token = await plugin.launchedToken();
-    await log.getByText("requestToken").waitFor();
-    log.on("framenavigated", (frame) => loads.push(frame.url()));
-    expect((await plugin.call(token)).status).toBe(200);
-    const planner = panel(page, "Planner");
-    await planner.getByText("Change", { exact: true }).click();
-    await planner.getByLabel("members").fill('{"scopes":[]}');
-    await planner.getByRole("button", { name: "Save" }).click();
-    await page.getByText("Done.").waitFor();
-    expect((await plugin.call(token)).status).toBe(403);
-    const refusal = log.getByRole("listitem").filter({ hasText: "route.narrowed" });
-    await refusal.getByText("devices:read still granted").waitFor();
-    expect(await refusal.innerText()).toMatch(
-      /403.*acme · reporter.*GET \/api\/v1\/acme\/devices 403/s,
-    );
-    expect(loads).toEqual([]);
   });
 
   test("the keyboard alone reaches a plugin and disables it", async () => {
