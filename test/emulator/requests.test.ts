@@ -132,11 +132,16 @@ describe("parameters", () => {
   const inner = { type: "object", properties: { b: type("integer") } };
   const nested = { type: "object", properties: { a: inner, c: list } };
   const Count = { $ref: "#/components/schemas/Count" };
+  const either = { anyOf: [{ type: "integer" }, { type: "string", pattern: "^x" }] };
   const longUrl = `http://a.${"a-".repeat(5000)}!`;
   test.each<[name: string, parameter: object, sent: string, read: unknown]>([
     ["an encoded comma", query({ type: "array" }, { explode: false }), "q=a%2Cb,c", ["a,b", "c"]],
     ["the type of a reference in allOf", query({ allOf: [Count] }), "q=3", 3],
+    ["a boolean", query(type("boolean")), "q=false", false],
+    ["the types of an enum", query({ enum: [1, "b"] }), "q=1", 1],
+    ["the first of two types that fits", query(either), "q=x1", "x1"],
     ["an empty list", query(list), "q=", []],
+    ["a plus sign as a space", query(type("string")), "q=a+b%2B", "a b+"],
     ["a list or a value", query({ oneOf: [type("string"), list] }), "q=1&q=2", [1, 2]],
     ["JSON", jsonFilter, "q=%7B%22a%22:1%7D", { a: 1 }],
     ["an allowed empty value", query(type("integer"), { allowEmptyValue: true }), "q", ""],
