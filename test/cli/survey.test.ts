@@ -10,7 +10,7 @@ import type { SurveyResult } from "../../src/survey/index.js";
 import { whenDone } from "../support/when-done.js";
 import { clientSecret, leaksOf, privateKeyPem, signingKey } from "./cli-deployment.js";
 import { cli, refused, startCli, startProcess } from "./command-line.js";
-import { closedUrl, listen } from "./servers.js";
+import { listen } from "./servers.js";
 
 let folder: string;
 let emulators: { readonly a: Emulator; readonly b: Emulator };
@@ -249,13 +249,6 @@ describe("an interrupted survey", () => {
     const last = (await running.ended).stderr.split("\r\u001b[2K").at(-1);
     expect(last).not.toContain("of 4 (");
   });
-});
-
-test("a customer that does not answer is told apart from one that refuses", async () => {
-  const text = `baseUrl,tenantId\n${closedUrl},down\n${hanging},slow\n`;
-  const { stdout } = await cli(["survey", await customers(text), "--timeout-ms", "200", "--json"]);
-  const codes = linesOf(stdout).map(({ tenantId, code }) => `${tenantId} ${code}`);
-  expect(codes.sort()).toEqual(["down network_failed", "slow timed_out"]);
 });
 
 test("credentials in the environment are not used, and a note says where those of a customer are", async () => {

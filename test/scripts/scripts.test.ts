@@ -6,7 +6,7 @@ import { delimiter, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { chooseChecks } from "../../scripts/check.js";
 import { type Bundle, checkBundles } from "../../scripts/check-bundles.js";
-import { measureHouse, overBudget } from "../../scripts/measure-house.js";
+import { overBudget } from "../../scripts/measure-house.js";
 import { plant, type Tree } from "./planted-tree.js";
 
 describe("check:bundles", () => {
@@ -151,25 +151,4 @@ test("check:house reports what exceeds a held figure, and comments that are too 
   ]);
   writeFileSync(join(root, "src/budgets.md"), "");
   expect(overBudget(root)[0]).toBe("src/budgets.md holds no figure for client");
-});
-
-test("measure:house counts files, tokens, lines and relative imports by part and folder", () => {
-  const root = plant({
-    "src/index.ts": `export * from "./auth/a.js";\n`,
-    "src/auth/a.ts":
-      `import { b } from "./b.js";\nimport "jose";\nexport const a = () => [b, ` +
-      `import("../late.js")];\n`,
-    "src/auth/b.ts": `export const b = 1;\n`,
-    "src/cli/c.ts": `f(/* a comment */);\n`,
-    "test/a.test.ts": "\n\n",
-  });
-  expect(measureHouse(root).map((measured) => Object.values(measured))).toEqual([
-    ["src", 4, 41, 6, 1, 3, 500],
-    ["client", 3, 37, 5, 1, 3, 600],
-    ["tools", 1, 4, 1, 1, 1, 0],
-    ["src/*.ts", 1, 5, 1, 1, 1, 1000],
-    ["src/auth/", 2, 32, 4, 1, 3, 500],
-    ["src/cli/", 1, 4, 1, 1, 1, 0],
-    ["test", 1, 0, 2, 2, 2, 0],
-  ]);
 });
