@@ -160,6 +160,10 @@ test("a header that the caller's own fetch adds is not in the headers of the nex
   expect(seen[1]).toEqual(seen[0]);
 });
 
+test("service.fetch returns a 503 as it is", async () => {
+  expect((await troubledService([503]).service.fetch("v1/x")).status).toBe(503);
+});
+
 test("a token request that fails is not retried as a call", async () => {
   const fetch = vi.fn(() => Promise.reject(new TypeError("fetch failed")));
   const options = { baseUrl: "https://service.example", credential: account(), retryDeadlineMs: 0 };
