@@ -3,6 +3,7 @@
 // does not allow is refused by the validator.
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { parse } from "yaml";
 import { createEmulator } from "../../src/emulator/index.js";
 import { type CreateServiceOptions, createService } from "../../src/index.js";
 import { type ValidationSchemas, validator } from "../../src/validate.js";
@@ -352,45 +353,40 @@ const CONSTRUCTS: Readonly<Record<string, Construct>> = {
   },
 };
 
-const kind = (name: string) => ({ type: "string", const: name });
-const branch = (name: string, more: object) => ({
-  ...{ type: "object", required: ["kind", ...Object.keys(more)] },
-  properties: { kind: kind(name), ...more },
-});
-const SCHEMAS = {
-  Plain: {
-    type: "object",
-    required: ["kind", "fixed", "size", "at"],
-    properties: {
-      kind: { enum: ["a", "b", null] },
-      fixed: { const: 7 },
-      size: { type: "integer", minimum: 3, maximum: 3 },
-      at: { type: "string", format: "date-time" },
-    },
-    additionalProperties: false,
-  },
-  Ruled: {
-    type: "object",
-    required: ["size"],
-    properties: { size: { type: "integer", not: { const: 0 } }, unit: string },
-    dependentRequired: { unit: ["size"] },
-    if: { required: ["unit"] },
-    // biome-ignore lint/suspicious/noThenProperty: the keyword of JSON Schema
-    then: { properties: { size: { minimum: 1 } } },
-    unevaluatedProperties: false,
-  },
-  Cat: branch("cat", { meow: string }),
-  Dog: branch("dog", { bark: { type: "integer" } }),
-  Animal: {
-    oneOf: [{ $ref: "#/components/schemas/Cat" }, { $ref: "#/components/schemas/Dog" }],
-    discriminator: { propertyName: "kind", mapping: { cat: "Cat", dog: "Dog" } },
-  },
-  Tree: {
-    type: "object",
-    required: ["nodes"],
-    properties: { nodes: { type: "array", items: { $ref: "#/components/schemas/Tree" } } },
-  },
-};
+const SCHEMAS = parse(`
+Plain:
+  type: object
+  required: [kind, fixed, size, at]
+  properties:
+    kind: { enum: [a, b, null] }
+    fixed: { const: 7 }
+    size: { type: integer, minimum: 3, maximum: 3 }
+    at: { type: string, format: date-time }
+  additionalProperties: false
+Ruled:
+  type: object
+  required: [size]
+  properties: { size: { type: integer, not: { const: 0 } }, unit: { type: string } }
+  dependentRequired: { unit: [size] }
+  if: { required: [unit] }
+  then: { properties: { size: { minimum: 1 } } }
+  unevaluatedProperties: false
+Cat:
+  type: object
+  required: [kind, meow]
+  properties: { kind: { type: string, const: cat }, meow: { type: string } }
+Dog:
+  type: object
+  required: [kind, bark]
+  properties: { kind: { type: string, const: dog }, bark: { type: integer } }
+Animal:
+  oneOf: [{ $ref: "#/components/schemas/Cat" }, { $ref: "#/components/schemas/Dog" }]
+  discriminator: { propertyName: kind, mapping: { cat: Cat, dog: Dog } }
+Tree:
+  type: object
+  required: [nodes]
+  properties: { nodes: { type: array, items: { $ref: "#/components/schemas/Tree" } } }
+`);
 
 const rows = Object.entries(CONSTRUCTS);
 const paths = Object.assign({}, ...rows.map(([, { paths: own }]) => own));

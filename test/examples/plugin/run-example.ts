@@ -39,40 +39,23 @@ export async function runExample({
   const redirectUri = `${pluginUrl}/auth/callback`;
 
   const scopes = ["devices:read"];
-  const planner = {
-    tenantId: "acme",
-    clientId: "planner",
-    name: "Planner",
-    pageUrl: `${pluginUrl}/`,
-  };
+  const tenantId = "acme";
+  const pageUrl = `${pluginUrl}/`;
+  const planner = { tenantId, clientId: "planner", name: "Planner", pageUrl };
+  const app = { clientId: "planner-app", name: "Planner", redirectUris: [redirectUri] };
+  const ada = { tenantId, userId: "ada", firstname: "Ada", lastname: "Lovelace" };
+  const grace = { tenantId, userId: "grace", firstname: "Grace", lastname: "Hopper" };
   emulator.registerPlugin({ ...planner, type: "user_interface", scopes });
-  emulator.registerApiClient({
-    clientId: "planner-app",
-    name: "Planner",
-    redirectUris: [redirectUri],
-  });
-  emulator.registerOperator({
-    ...{
-      tenantId: "acme",
-      userId: "ada",
-      firstname: "Ada",
-      lastname: "Lovelace",
-      capabilities: scopes,
-    },
-  });
-  emulator.registerOperator({
-    tenantId: "acme",
-    userId: "grace",
-    firstname: "Grace",
-    lastname: "Hopper",
-  });
+  emulator.registerApiClient(app);
+  emulator.registerOperator({ ...ada, capabilities: scopes });
+  emulator.registerOperator(grace);
 
   const hostOrigin = new URL(baseUrl).origin;
   handler = await createPlugin({
     hostOrigins: [hostOrigin],
     deployments: [
       {
-        tenantId: "acme",
+        tenantId,
         baseUrl,
         hostOrigin,
         launch: userInterfacePlugin({ clientId: "planner", privateKey: emulator.testKey(planner) }),
