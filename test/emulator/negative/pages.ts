@@ -158,6 +158,7 @@ const loginPage = page("/v1/auth/login", 200, "emulator-login");
 /** Only a page shows the error, because the redirect URI is not to be trusted. */
 const untold = (rule: RuleId, more: object = {}) => refusing(loginError(rule), rule, more);
 const told = (rule: RuleId) => refusing(toldCallback(rule), rule);
+const loopback = "http://127.0.0.1/callback";
 const otherPort = "http://127.0.0.1:51004";
 const [cb, otherCb] = ["http://localhost:3000/cb", "http://localhost:3001/cb"] as const;
 
@@ -166,7 +167,7 @@ export const authorizations: readonly Row[] = [
     "an authorization request": authorize({}),
     "an authorization request of 4096 characters": long(4096),
     "another port of a loopback redirect_uri [8252 7.3]": withUri(`${otherPort}/callback`),
-    "no port although one is registered": registered(`${otherPort}/cb`, "http://127.0.0.1/cb"),
+    "no port although one is registered": registered(`${otherPort}/callback`, loopback),
     "another port of a redirect_uri without a path": registered("http://127.0.0.1", otherPort),
   }),
   ...group(untold("authorization.length"), {
