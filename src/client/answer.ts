@@ -146,11 +146,10 @@ async function readAnswer(
       value: whileRead(valuesOf(response, response.body, reading, type ?? documented[0]), located),
       isJson,
     };
+  // It throws before `limited` locks the body, which could not be cancelled then.
+  const decoder = kind === "text" ? decoderOf(type, status, variant) : undefined;
   const whole = limited(response, mostBytes, variant);
-  if (kind === "text") {
-    const decoder = decoderOf(type, status, variant);
-    return { value: decoder.decode(await whole.arrayBuffer()), isJson };
-  }
+  if (decoder) return { value: decoder.decode(await whole.arrayBuffer()), isJson };
   if (kind !== "json") return { value: await whole[kind](), isJson };
   const text = await whole.text();
   return { value: text === "" ? undefined : parsed(text, status, reading), isJson };

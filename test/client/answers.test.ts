@@ -183,14 +183,15 @@ test.each([
   { name: "in an unknown charset", type: "text/csv;charset=x", code: "response_media_type" },
   { name: "of a redirect that is refused", status: 302, code: "response_redirected" },
   { name: "that intercept fails after", intercept: true, code: "network_failed" },
+  { name: "that announces too many bytes", length: "9", code: "response_too_large" },
 ])("a body $name is cancelled, so that its connection is free", async (row) => {
   const cancel = vi.fn();
-  const { status = 200, type = csv } = row;
-  const answer = { status, headers: { "content-type": type } };
+  const { status = 200, type = csv, length = "8" } = row;
+  const answer = { status, headers: { "content-type": type, "content-length": length } };
   const fetch = scriptedFetch(() => new Response(new ReadableStream({ cancel }), answer));
   const intercept: Intercept = (_request, send) => send().then(() => Promise.reject(new Error()));
   const options = row.intercept ? { fetch, intercept } : { fetch };
-  const call = ownCall({ own: answers(csv) }, base, options);
+  const call = ownCall({ own: answers(csv) }, base, { ...options, maxResponseBytes: 8 });
   expect(await rejectionOf(call("own", { redirect: "error" }))).toMatchObject({ code: row.code });
   expect(cancel).toHaveBeenCalledOnce();
 });

@@ -126,6 +126,14 @@ describe("a sample is allowed by its schema", () => {
   });
 });
 
+test.each([{ format: "byte" }, { contentEncoding: "base64" }])(
+  "a sample of bytes as text (%j) is base64",
+  async (schema) => {
+    const body = String(await answerTo({ ...text, ...schema }));
+    expect(Buffer.from(body, "base64").toString("base64")).toBe(body);
+  },
+);
+
 test("recursion ends at the first legal place: an absent optional, null, an empty list, another alternative", async () => {
   expect(await answerTo(ref("Node"))).toEqual({ id: "text" });
   expect(await answerTo(ref("Nullable"))).toEqual({ next: null });

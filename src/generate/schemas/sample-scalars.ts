@@ -41,7 +41,8 @@ export function* strings(schema: JsonObject): Generator<string> {
   const { minLength = 0, maxLength = MOST_PADDING } = schema as Partial<Record<string, number>>;
   const fitted = (text: string) =>
     text.padEnd(Math.min(minLength, MOST_PADDING), "x").slice(0, maxLength);
-  const format = BY_FORMAT[String(schema.format ?? "")] ?? BY_FORMAT[""];
+  const name = schema.contentEncoding === "base64" ? "byte" : String(schema.format ?? "");
+  const format = BY_FORMAT[name] ?? BY_FORMAT[""];
   const patterns = [schema.pattern ?? []].flat().map(String);
   for (let index = 0; index < MOST_VALUES; index += 1) {
     const plain = format?.(index) ?? "";
