@@ -150,4 +150,22 @@ describeInChromium("the example plugin", (browser) => {
     await expect.poll(() => record.faults.join()).toContain("frame-ancestors");
     expect(page.frames().map((frame) => frame.url())).not.toContain(example.pluginUrl);
   });
+
+  test("fits on a phone and on a desk, and can be used with the keyboard alone", async () => {
+    await page.setViewportSize({ width: 390, height: 844 });
+    await signIn("ada");
+    const button = page.getByRole("button", { name: "Planner" });
+    for (let steps = 0; steps < 10; steps++) {
+      if (await button.evaluate((element) => element === document.activeElement)) break;
+      await page.keyboard.press("Tab");
+    }
+    await page.keyboard.press("Enter");
+    await plugin().getByText("3 devices.").waitFor();
+    const overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
+    for (const width of [390, 1280]) {
+      await page.setViewportSize({ width, height: 844 });
+      for (const frame of page.frames()) expect(await frame.evaluate(overflow)).toBe(0);
+    }
+    expect(record.faults).toEqual([]);
+  });
 });
