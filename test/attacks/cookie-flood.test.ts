@@ -1,6 +1,6 @@
 // A stranger sends a long `Cookie` header. Trimming a value by a pattern and splitting the header
-// once for each cookie made 58 kB cost 2.3 s of processor time (CWE-1333, CWE-407: test/growth), and
-// as many `Set-Cookie` as there were made-up logins ended the HTTP/2 connection.
+// once for each cookie made 58 kB cost 2.3 s of processor time (CWE-1333, CWE-407: test/growth),
+// and as many `Set-Cookie` as there were made-up logins ended the HTTP/2 connection.
 import { once } from "node:events";
 import { connect, createServer } from "node:http2";
 import type { AddressInfo } from "node:net";

@@ -64,7 +64,7 @@ interface Recorded {
   readonly bodies: string[];
 }
 
-/** A fetch of its own kind, because an Auth holds its fetch, and `scriptedFetch` holds its calls. */
+/** A fetch of its own, because an Auth holds its fetch, and `scriptedFetch` holds its calls. */
 function recorded(answer: (body: string, url: string, init: RequestInit) => Response): Recorded {
   const bodies: string[] = [];
   const fetch: Fetch = async (url, init = {}) => {

@@ -1,5 +1,5 @@
-// The stateful fake of documents.md compiles against the code that is generated of its document, and
-// runs as printed.
+// The stateful fake of documents.md compiles against the code that is generated of its document,
+// and runs as printed.
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";

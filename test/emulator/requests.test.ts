@@ -86,8 +86,8 @@ describe("parameters", () => {
     readonly color?: unknown;
   }
   /**
-   * Of the table "Style Examples" of OpenAPI 3.1.1 those that no library in witness/requests.test.ts
-   * writes, with forms that other clients send.
+   * Of the table "Style Examples" of OpenAPI 3.1.1 those that no library in
+   * witness/requests.test.ts writes, with forms that other clients send.
    */
   const styles: readonly Style[] = [
     { in: "header", kind: "text", sent: "blue" },

@@ -12,7 +12,8 @@ import { documents, lines, type Shapes, texts, within } from "./shapes.js";
 const folder = mkdtempSync(join(tmpdir(), "bivariant-growth-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Reading a document takes 20 ms or more, so that few shapes are tried. */
+/** Reading a file of the tools takes 20 ms or more, so that few shapes are tried. */
+const isFile = ({ name }: { name: string }) => /document|overlay|file|survey/.test(name);
 const { spaces, dots, quotes, "open brackets": open } = lines;
 const few = { spaces, dots, quotes, open } as Shapes;
 const escaped = (text: string) => JSON.stringify(text).slice(1, -1);
@@ -30,7 +31,7 @@ function* around(example: string): Generator<(grown: string) => string> {
 /** Each shape alone, and a fifth of the shapes at each place. The ways of a parser take turns. */
 function* parserEntries(): Generator<Entry> {
   for (const parser of parsersIn(folder)) {
-    const shapes = Object.entries(parser.share > 3 ? { ...texts, ...documents } : few);
+    const shapes = Object.entries(isFile(parser) ? few : { ...texts, ...documents });
     const places = ["", ...parser.examples].flatMap((example) => [...around(example)]);
     for (const [place, put] of places.entries())
       for (const [index, [shape, text]] of shapes.entries()) {

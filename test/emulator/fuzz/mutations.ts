@@ -6,7 +6,7 @@ import { compactJws, rs256 } from "../signing-key.js";
 
 type Field = readonly [name: string, value: unknown];
 type PartName = "method" | "path" | "query" | "headers" | "body" | "jose" | "claims";
-/** A request as lists of fields. The assertion is decoded, so that a changed one is signed again. */
+/** A request as lists of fields. The assertion is decoded, and signed again when changed. */
 type Parts = Readonly<Record<PartName, readonly Field[]>>;
 type FieldChange = "drop" | "replace" | "add" | "twice" | "truncate" | "lengthen" | "swap";
 type ByteChange = "cut" | "insert" | "repeat" | "replace-all";

@@ -239,7 +239,7 @@ function tooMany(retryAfter?: string, more: object = byDefault) {
   return refusing(answer, "token-request.rate-limit", more);
 }
 const requestToken: Request = (world) => world.requestToken();
-/** Two requests, 10 s apart, take both slots of a minute. `request` follows `at` s after the first. */
+/** Two requests 10 s apart take both slots of a minute. `request` is `at` s after the first. */
 const third =
   (at: number, request: Request = requestToken): Request =>
   async (world) => {
