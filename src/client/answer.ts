@@ -146,7 +146,7 @@ async function readAnswer(
       value: whileRead(valuesOf(response, response.body, reading, type ?? documented[0]), located),
       isJson,
     };
-  // It throws before `limited` locks the body, which could not be cancelled then.
+  // An unknown charset is refused first, since a body that `limited` locked cannot be cancelled.
   const decoder = kind === "text" ? decoderOf(type, status, variant) : undefined;
   const whole = limited(response, mostBytes, variant);
   if (decoder) return { value: decoder.decode(await whole.arrayBuffer()), isJson };
