@@ -81,6 +81,15 @@ describe("survey", () => {
     expect(result.stdout).toMatch(/^served B {2}- /m);
   });
 
+  test("cuts a long tenant and address in the table only", async () => {
+    const long = `${urls.a}/${"prefix".repeat(20)}`;
+    const text = `baseUrl,tenantId\n${long},${"t".repeat(60)}\n`;
+    const { stdout } = await cli(["survey", await customers(text)], {});
+    expect(stdout.split("\n")[0]).toMatch(/^fails {2}- {2}t{21}… http.{39}…$/);
+    const json = await cli(["survey", "--json", await customers(text)]);
+    expect(linesOf(json.stdout)[0]).toMatchObject({ baseUrl: long, tenantId: "t".repeat(60) });
+  });
+
   test("--json prints one line for each customer, and nothing else", async () => {
     const result = await cli(["survey", "--json", await customers(broken())], env);
     expect(result).toMatchObject({ code: 1, stderr: "" });

@@ -196,6 +196,17 @@ test.each([
   expect(cancel).toHaveBeenCalledOnce();
 });
 
+test("the body of a refusal that announces too many bytes is cancelled too", async () => {
+  const cancel = vi.fn();
+  const headers = { "content-type": csv, "content-length": String(tooLarge.length) };
+  const body = () => new ReadableStream({ cancel });
+  const fetch = scriptedFetch(() => new Response(body(), { status: 404, headers }));
+  const own = { failure: [404], answers: { 404: [csv] } };
+  const outcome = await ownCall({ own }, base, { fetch })("own");
+  expect(outcome).toMatchObject({ ok: false, error: { status: 404, body: undefined } });
+  expect(cancel).toHaveBeenCalledOnce();
+});
+
 test.each([302, 200])("a %d after an abort that the fetch ignored is dropped", async (status) => {
   const cancel = vi.fn();
   const aborts = new AbortController();
