@@ -4,7 +4,7 @@ import { OWN, rig } from "../backend/rig.js";
 import { TestBrowser } from "../backend/test-browser.js";
 import { collectGarbage } from "../support/wait.js";
 
-test("40,000 anonymous requests leave less than 12 MB in memory", async () => {
+test("40,000 anonymous requests leave less than 8 MB in memory", async () => {
   const { backend, launch, another } = rig({
     clientKey: (request) => request.headers.get("x-client") ?? "",
   });
@@ -38,6 +38,6 @@ test("40,000 anonymous requests leave less than 12 MB in memory", async () => {
   await flood(4_000, 44_000);
   const grown = bytes() - before;
   console.log(`40,000 anonymous requests leave ${(grown / 1e6).toFixed(1)} MB in memory.`);
-  expect(grown).toBeLessThan(12_000_000);
+  expect(grown).toBeLessThan(8_000_000);
   expect([backend.length, (await launch()).variant]).toEqual([1, "A"]);
 });
