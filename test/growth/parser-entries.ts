@@ -12,10 +12,15 @@ import { documents, lines, type Shapes, texts, within } from "./shapes.js";
 const folder = mkdtempSync(join(tmpdir(), "bivariant-growth-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Reading a file of the tools takes 20 ms or more, so that few shapes are tried. */
+/**
+ * Reading a file of the tools takes 20 ms or more, so that few shapes are tried in place of the
+ * values of an example.
+ */
 const isFile = ({ name }: { name: string }) => /document|overlay|file|survey/.test(name);
 const { spaces, dots, quotes, "open brackets": open } = lines;
 const few = { spaces, dots, quotes, open } as Shapes;
+const all = Object.entries({ ...texts, ...documents });
+const [fewAlone, fewWithin] = [Object.entries({ ...few, ...documents }), Object.entries(few)];
 const escaped = (text: string) => JSON.stringify(text).slice(1, -1);
 
 /** An example around each of its values: strings of JSON, and words of any other text. */
@@ -31,14 +36,16 @@ function* around(example: string): Generator<(grown: string) => string> {
 /** Each shape alone, and a fifth of the shapes at each place. The ways of a parser take turns. */
 function* parserEntries(): Generator<Entry> {
   for (const parser of parsersIn(folder)) {
-    const shapes = Object.entries(isFile(parser) ? few : { ...texts, ...documents });
     const places = ["", ...parser.examples].flatMap((example) => [...around(example)]);
-    for (const [place, put] of places.entries())
+    for (const [place, put] of places.entries()) {
+      const isAlone = place === 0;
+      const shapes = !isFile(parser) ? all : isAlone ? fewAlone : fewWithin;
       for (const [index, [shape, text]] of shapes.entries()) {
-        if (place > 0 && (place + index) % 5 > 0) continue;
+        if (!isAlone && (place + index) % 5 > 0) continue;
         const way = (place + index) % (parser.ways ?? 1);
         yield {
-          ...{ name: `${parser.name}, place ${place}, way ${way}: ${shape}`, most: 60_000 },
+          name: `${parser.name}, place ${place}, way ${way}: ${shape}`,
+          most: 60_000,
           reaches: /^[a-z_]+$/,
           prepare: (size) => {
             const grown = put(within(size, text, put));
@@ -46,6 +53,7 @@ function* parserEntries(): Generator<Entry> {
           },
         };
       }
+    }
   }
 }
 
