@@ -308,17 +308,11 @@ function resolveCallOptions(options: CallOptions): ResolvedCallOptions {
   };
 }
 
-/**
- * Headers that cannot be those of all calls. Fetch refuses most of the last, which would look like
- * a network fault.
- */
+/** Headers that cannot be those of all calls, beside those that no call can have. */
 const written: readonly (readonly [names: RegExp, why: string, remedy?: string])[] = [
   [/^authorization$/, "the bearer is sent in it"],
   [/^(?:accept|content-type|x-envelope)$/, "each call sends its own", "Pass it to the call."],
-  [
-    /^(?:connection|content-length|expect|host|keep-alive|te|transfer-encoding|upgrade)$/,
-    "the fetch writes it",
-  ],
+  [/^(?:connection|content-length|te)$/, "the fetch writes it"],
 ];
 
 function commonHeaders(headers: CallOptions["headers"]) {

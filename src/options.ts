@@ -202,6 +202,8 @@ export const httpToken: RegExp = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
  * 5.5).
  */
 const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
+/** A fetch replaces the host, and fails for the others. */
+const nameOfFetch = /^(?:expect|host|keep-alive|transfer-encoding|upgrade)$/;
 
 /**
  * Merges headers of any realm into a plain record with lower-case names. It is cheaper than the
@@ -224,8 +226,14 @@ export function headerRecord(
       const key = String(name).toLowerCase();
       const text = String(value);
       if (value === null || value === undefined) delete record[key];
-      else if (!httpToken.test(key))
-        throw invalidOption("headers", "hold a name that HTTP does not allow");
+      else if (!httpToken.test(key) || key === "__proto__")
+        throw invalidOption("headers", "hold a name that cannot be sent");
+      else if (nameOfFetch.test(key))
+        throw invalidOption(
+          "headers",
+          `must not hold ${key}: the fetch writes it`,
+          "Leave it out.",
+        );
       else if (headerValue.test(text)) record[key] = text;
       else
         throw invalidOption(

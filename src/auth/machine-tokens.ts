@@ -71,6 +71,8 @@ interface Run {
   prepared: PreparedCredential;
   readonly deadline: () => number;
   attempts: number;
+  /** The gate was closed before an attempt. */
+  hasWaited: boolean;
   faults: number;
   /** The clock of the retry after a refused assertion. There is one such retry. */
   otherClock: "server" | "own" | undefined;
@@ -117,6 +119,7 @@ class MachineTokenSource implements TokenSource {
       prepared,
       deadline,
       attempts: 0,
+      hasWaited: false,
       faults: 0,
       otherClock: undefined,
       wasInBounds: false,
@@ -142,6 +145,7 @@ class MachineTokenSource implements TokenSource {
     const { signal, emit } = renewal;
     const key = this.#key("token", run.prepared);
     for (;;) {
+      run.hasWaited ||= !state.gate.isOpen;
       const leave = await state.gate.enter({ deadline: run.deadline, signal });
       let step: Step;
       try {
@@ -163,8 +167,8 @@ class MachineTokenSource implements TokenSource {
     const { signal, emit } = renewal;
     // The caller may have left while this waited for the lock.
     signal?.throwIfAborted();
-    // Each attempt reads the credential again, since a key may be rotated meanwhile.
-    if (run.attempts > 0) run.prepared = await this.#prepare();
+    // After a wait the credential is read again, since a key may be rotated meanwhile.
+    if (run.hasWaited || run.attempts > 0) run.prepared = await this.#prepare();
     const { prepared } = run;
     // With the mark in the key, processes whose keys differ have refusals of their own.
     const refusalKey = shared.isShared

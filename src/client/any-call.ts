@@ -11,6 +11,7 @@ import {
   parameterHeaders,
   requestUrl,
   requireParameters,
+  unfitQuery,
   type Values,
 } from "./parameters.js";
 import type { CallRequest, CallToWrite, QuerySerializer } from "./request.js";
@@ -55,10 +56,17 @@ function querySerializerOf(given: QuerySerializer): (query: Values) => string {
     requireOptions("querySerializer", given, { array: true, object: true, allowReserved: true });
     for (const style of [given.array, given.object])
       requireOptions("querySerializer", style ?? {}, { style: true, explode: true });
+    const serialize = createQuerySerializer(given);
+    return (query) => {
+      try {
+        return serialize(query);
+      } catch {
+        throw invalidOption("params.query", unfitQuery);
+      }
+    };
   }
-  const serialize = typeof given === "function" ? given : createQuerySerializer(given);
   return (query) => {
-    const text: unknown = serialize(query);
+    const text: unknown = given(query);
     if (typeof text === "string") return text.replace(/^\?/, "");
     throw invalidOption("querySerializer", "must return a string");
   };

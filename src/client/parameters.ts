@@ -302,9 +302,11 @@ function unfit(
   option: string | undefined,
 ): ConfigurationError {
   if (entry.in !== "query" || option !== undefined) return refused(entry, problem, option);
-  const either = "must fit into a URL: it holds nested objects or lists, or half a surrogate pair";
-  return invalidOption("params.query", either, `Look at ${entry.name}.`);
+  return invalidOption("params.query", unfitQuery, `Look at ${entry.name}.`);
 }
+
+export const unfitQuery =
+  "must fit into a URL: it holds nested objects or lists, or half a surrogate pair";
 
 function jsonText(value: unknown, option: string, place: Place): string {
   const text = jsonOf(value, option);

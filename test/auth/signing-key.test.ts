@@ -263,4 +263,29 @@ describe("key and secret rotation", () => {
       "token-request.rate-limit",
     ]);
   });
+
+  test("a key rotated while the first attempt waits at the gate signs it", async () => {
+    const clock = steppedClock();
+    const emulator = deployment({ now: clock.now, rateLimit: { requests: 1, windowSeconds: 20 } });
+    const { publicUrl: baseUrl, fetch } = emulator;
+    let current = oldKey();
+    const credential = plugin({
+      privateKey: () => ({ privateKey: pkcs8(current.pair), keyId: current.keyId }),
+    });
+    const { auth } = recordedAuth({ baseUrl, credential, fetch, clock });
+    auth.invalidate(await auth.getAccessToken());
+    const controller = new AbortController();
+    const first = rejectionOf(auth.getAccessToken({ signal: controller.signal }));
+    await settle();
+    controller.abort();
+    await first;
+    const token = auth.getAccessToken();
+    await settle();
+    current = newKey();
+    emulator.updatePlugin({ ...identity, jwks: jwksOf(newKey()) });
+    expect((await clock.through(token)).value).not.toBe("");
+    expect(emulator.customerLog.entries().map(({ rule }) => rule)).toEqual([
+      "token-request.rate-limit",
+    ]);
+  });
 });

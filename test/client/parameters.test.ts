@@ -466,4 +466,15 @@ describe("querySerializer", () => {
     expect(error).toMatchObject({ code: "option_invalid", option: "querySerializer" });
     expect(sent).toEqual([]);
   });
+
+  test.each([
+    { name: "half a surrogate pair", query: { a: "\ud800" } },
+    { name: "a list in a list", query: { a: [[1]] } },
+  ])("as options rejects $name", async ({ query }) => {
+    const { call, sent } = inProcess(own);
+    const init = { params: { query }, querySerializer: { allowReserved: false } };
+    const error = await rejectionOf(call("own", init));
+    expect(error).toMatchObject({ code: "option_invalid", option: "params.query" });
+    expect(sent).toEqual([]);
+  });
 });
