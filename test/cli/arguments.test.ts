@@ -64,9 +64,8 @@ describe("arguments", () => {
     ["without a command", [], /Usage: bivariant /],
     ["with keys alone", ["keys"], /Usage: bivariant keys .*new .*jwks .*registration /s],
   ])("print the help on stderr and exit 2 %s", async (_, args, usage) => {
-    await expect(cli(args)).resolves.toMatchObject({
-      ...{ code: 2, stdout: "", stderr: expect.stringMatching(usage) },
-    });
+    const stderr = expect.stringMatching(usage);
+    expect(await cli(args)).toMatchObject({ code: 2, stdout: "", stderr });
     const script = await cli([...args, "--json"]);
     expect(JSON.parse(script.stdout).error).toMatchObject({ code: "option_invalid", exitCode: 2 });
   });
@@ -136,8 +135,11 @@ describe("a credential", () => {
   beforeAll(async () => {
     deployment = await startDeployment();
     const files = {
-      ...{ empty: " \n", garbage: "planted-garbage", large: "x".repeat(65_537) },
-      ...{ "one-line-break": `${clientSecret}\r\n`, "bom.pem": `\ufeff${privateKeyPem}` },
+      empty: " \n",
+      garbage: "planted-garbage",
+      large: "x".repeat(65_537),
+      "one-line-break": `${clientSecret}\r\n`,
+      "bom.pem": `\ufeff${privateKeyPem}`,
     };
     for (const [name, content] of Object.entries(files)) await writeFile(at(name), content);
   });
@@ -158,7 +160,7 @@ describe("a credential", () => {
     { name: "no secret", env: { ...B, [secretFile]: "" }, code: missing, says: secretFile },
     { name: "a secret without a client id", env: { ...B, [idB]: "" }, code: missing, says: idB },
     { name: "no account", env: { ...B, ...noAccount }, code: missing, says: "or log in as a pers" },
-    { name: "none", env: { ...noPlugin, ...noAccount }, code: missing, says: "for Variant A" },
+    { name: "neither", env: { ...noPlugin, ...noAccount }, code: missing, says: "for Variant A" },
     { name: "a secret twice", env: { ...B, [secret]: "x" }, code: invalid, says: "is set twice" },
     { name: "a missing file", file: "no-such-file", code: invalid, says: "(ENOENT). Set" },
     { name: "an empty file", file: "empty", code: invalid, says: "is empty. Check" },

@@ -30,10 +30,9 @@ describe.concurrent("call", () => {
     );
     const script = await cli([...call, "--json"], env);
     expect(script).toMatchObject({ code: 6, stderr: "" });
-    expect(JSON.parse(script.stdout).error).toMatchObject({
-      ...{ code: "api_forbidden", status: 403, operationId: "listDevices", exitCode: 6 },
-      causes: [{ id: "scope_missing" }, { id: "grant_narrowed" }],
-    });
+    const error = { code: "api_forbidden", status: 403, operationId: "listDevices", exitCode: 6 };
+    const causes = [{ id: "scope_missing" }, { id: "grant_narrowed" }];
+    expect(JSON.parse(script.stdout).error).toMatchObject({ ...error, causes });
     expect([...leaksOf(people), ...leaksOf(script)]).toEqual([]);
   });
 
@@ -68,7 +67,8 @@ describe.concurrent("call", () => {
     const { folder } = await startDeployment();
     const files = {
       "operations.js": `export const operations = ${JSON.stringify(operations)};`,
-      ...{ "broken.js": "throw new Error();", "other.js": "export const other = 1;" },
+      "broken.js": "throw new Error();",
+      "other.js": "export const other = 1;",
     };
     for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
     const own = (id: string, file: string, ...params: string[]) => [
@@ -130,7 +130,8 @@ describe.concurrent("call", () => {
     expect(terminal.stderr).toContain("7 bytes of image/png. Redirect the output: > <file>");
     const json = await cli([...args, "--json"], env);
     expect(json.code).toBe(2);
-    expect(JSON.parse(json.stdout).error).toMatchObject({ option: "--json" });
+    const error = { code: "option_invalid", option: "--json" };
+    expect(JSON.parse(json.stdout).error).toMatchObject(error);
   });
 
   it("names the size of bytes that a refusal holds", async () => {
@@ -149,9 +150,9 @@ describe.concurrent("call", () => {
     expect(JSON.parse((await cli([...args, "--json"], env)).stdout)).toBe(text);
   });
 
-  const event = "event: told\nid: 1\ndata: a\ndata: b\n\n";
+  const event = "event: changed\nid: 1\ndata: a\ndata: b\n\n";
   it.each([
-    ["text/event-stream", event, { event: "told", id: "1", data: "a\nb" }],
+    ["text/event-stream", event, { event: "changed", id: "1", data: "a\nb" }],
     ["application/x-ndjson", '{ "a": "\\u001b" }\n', { a: "\u001b" }],
   ])("prints %s as it arrives, a line each, until it is interrupted", async (type, first, line) => {
     let closed: Promise<void> | undefined;
@@ -182,11 +183,11 @@ describe.concurrent("call", () => {
     const { folder } = await startDeployment();
     const settings = join(folder, "settings.json");
     await writeFile(settings, '\ufeff{\n\t"unauthorizedStatuses": [423], "successStatus": 201\n}');
-    const told = "It was not sent once more: that needs a token older than 30 s";
-    expect((await cli(call, env)).stderr).not.toContain(told);
-    expect((await cli([...call, "--settings", settings], env)).stderr).toContain(told);
+    const note = "It was not sent once more: that needs a token older than 30 s";
+    expect((await cli(call, env)).stderr).not.toContain(note);
+    expect((await cli([...call, "--settings", settings], env)).stderr).toContain(note);
     const named = { ...env, BIVARIANT_SETTINGS: settings };
-    expect((await cli(["doctor"], named)).stdout).toContain(told);
+    expect((await cli(["doctor"], named)).stdout).toContain(note);
     expect(await cli(["token"], named)).toMatchObject({ code: 0 });
   });
 

@@ -87,6 +87,7 @@ describe("bivariant contract", () => {
       "Extra: it tells little for that. Tried only if --only names it.",
       "250000 seconds. It waits long. Tried only if --only names it.",
       "A slot is a token request",
+      "--only takes an id, or the group",
     ])
       expect(stdout).toContain(text);
     const { stdout: json } = await contract(["--list", "--json", ...only(mediaType)], {});
@@ -205,7 +206,8 @@ describe("a deployment", () => {
     emulator.registerApiClient({ clientId: "portal", redirectUris });
     const { code, stdout } = await contract([], {
       ...env,
-      ...{ BIVARIANT_A_CLIENT_ID: "someone-else", BIVARIANT_B_CLIENT_ID: "someone-else" },
+      BIVARIANT_A_CLIENT_ID: "someone-else",
+      BIVARIANT_B_CLIENT_ID: "someone-else",
       BIVARIANT_B_LOGIN_CLIENT_ID: "portal",
       BIVARIANT_B_AUTHORIZATION_ENDPOINT: "/v1/auth/authorize",
     });
@@ -296,11 +298,10 @@ test("with --login a person opens the printed address, and the browser's way bac
   const person = await withPerson(lent, 0, { output, signal });
   for (const state of ["first", "second"]) {
     const url = new URL(authorizationEndpoint);
-    url.search = new URLSearchParams({
-      ...{ response_type: "code", client_id: "portal", code_challenge: "x".repeat(43), state },
-      ...{ code_challenge_method: "S256" },
-      redirect_uri: String(person.target.apiClient?.redirectUri),
-    }).toString();
+    const redirect_uri = String(person.target.apiClient?.redirectUri);
+    const client = { response_type: "code", client_id: "portal", redirect_uri, state };
+    const challenge = { code_challenge: "x".repeat(43), code_challenge_method: "S256" };
+    url.search = new URLSearchParams({ ...client, ...challenge }).toString();
     const answered = person.target.login?.(url.href);
     expect(written.join("")).toContain(`state=${state}`);
     const { callbackUrl } = emulator.login({ url: url.href, userId: "ada" });

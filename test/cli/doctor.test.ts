@@ -79,7 +79,7 @@ describe("doctor on a sound deployment", () => {
     { variants: ["A"], questions: 1 },
     { variants: ["B"], questions: 1 },
     { variants: ["A", "B"], questions: 2 },
-  ] as const)("serving $variants has one token request and one call", async (row) => {
+  ] as const)("serving $variants finds no fault, with one token request", async (row) => {
     const { env, emulator } = await startDeployment({ variants: row.variants });
     const findings = await doctor(env);
     expect(troubles(findings)).toEqual({});
@@ -129,7 +129,9 @@ describe("doctor on a sound deployment", () => {
 });
 
 const noPlugin = {
-  ...{ BIVARIANT_A_CLIENT_ID: "", BIVARIANT_A_PRIVATE_KEY_FILE: "", BIVARIANT_A_KEY_ID: "" },
+  BIVARIANT_A_CLIENT_ID: "",
+  BIVARIANT_A_PRIVATE_KEY_FILE: "",
+  BIVARIANT_A_KEY_ID: "",
 };
 const noAccount = { BIVARIANT_B_CLIENT_ID: "", BIVARIANT_B_CLIENT_SECRET_FILE: "" };
 
@@ -156,53 +158,37 @@ describe("doctor finds the trouble before it sends a credential:", () => {
   const noUrl = { ...noBaseUrl, assertion: "unknown", ...unreachable };
   const noServer = { reachability: "fail", ...unreachable };
   const notServed = { detection: "fail", ...notUsed };
+  const isDown = { reachability: "unknown", ...notServed };
   const noClock = { clock: "unknown", ...notServed };
   const noTenant = { audience: "fail", assertion: "unknown", ...notServed };
   const noKey = { key: "unknown", audience: "unknown", assertion: "unknown" };
   const noToken = { ...notUsed, token: "fail" };
-  const [A, B]: Variants[] = [["A"], ["B"]];
-  type Variants = NonNullable<EmulatorOptions["variants"]>;
-  const idB = /BIVARIANT_B_CLIENT_ID/;
-  const none = { ...noPlugin, ...noAccount };
+  const neither = { ...noToken, ...noKey };
+  const noneOfB = { ...notServed, ...noKey };
+  const [none, half] = [{ ...noPlugin, ...noAccount }, { BIVARIANT_B_CLIENT_ID: "" }];
+  const [idA, idB] = [/BIVARIANT_A_CLIENT_ID/, /BIVARIANT_B_CLIENT_ID/];
+  const [tokenOfB, noTenantId] = [/^token: .*B_CLIENT_ID/m, /^detection: .*tenant id/m];
+  const [refusedBy, blocked] = [/^reachability: .*ECONNREFUSED.*NO_PROXY/m, /\(fetch blocks this/];
+  const [toClosed, toBlocked] = [`--base-url ${closedUrl}`, "--base-url http://127.0.0.1:1"];
   const moved = answering(301, { location: "/login" });
+  const [A, B] = [["A"], ["B"]] as const;
   it.each<Trouble>([
-    { name: "no URL", verdicts: noUrl, args: "--base-url customer.example" },
+    { name: "a URL without a scheme", verdicts: noUrl, args: "--base-url customer.example" },
     { name: "plain http", verdicts: noUrl, args: "--base-url http://customer.example" },
-    {
-      ...{ name: "no server", verdicts: noServer, args: `--base-url ${closedUrl}` },
-      says: /^reachability: .*ECONNREFUSED.*NO_PROXY/m,
-    },
-    {
-      ...{ name: "a blocked port", verdicts: noServer, args: "--base-url http://127.0.0.1:1" },
-      says: /\(fetch blocks this port\)\./,
-    },
-    {
-      ...{ name: "a server that is down", server: answering(503) },
-      verdicts: { reachability: "unknown", ...notServed },
-    },
+    { name: "no server", verdicts: noServer, args: toClosed, says: refusedBy },
+    { name: "a port that fetch blocks", verdicts: noServer, args: toBlocked, says: blocked },
+    { name: "a server that is down", verdicts: isDown, server: answering(503) },
     { name: "a proxy that wants a password", verdicts: noServer, server: answering(407) },
     { name: "a redirect", verdicts: notServed, server: moved },
     { name: "answers without Date", verdicts: noClock, server: noDate },
     { name: "answers of a cache", verdicts: noClock, server: answering(404, isCached) },
-    { name: "neither", verdicts: notServed, variants: [], says: /^detection: .*tenant id/m },
-    { name: "only B", verdicts: notServed, variants: B, args: "--variant A", says: idB },
-    {
-      ...{ name: "only A", verdicts: { ...notServed, ...noKey }, variants: A },
-      ...{ args: "--variant B", says: /BIVARIANT_A_CLIENT_ID/ },
-    },
+    { name: "neither variant", verdicts: notServed, variants: [], says: noTenantId },
+    { name: "A named, B served", verdicts: notServed, variants: B, args: "--variant A", says: idB },
+    { name: "B named, A served", verdicts: noneOfB, variants: A, args: "--variant B", says: idA },
     { name: "no tenant", verdicts: noTenant, env: { BIVARIANT_TENANT: "" }, says: /--tenant/ },
     { name: "a wrong tenant", verdicts: noTenant, args: "--tenant ..", says: /--tenant/ },
-    {
-      name: "no credential",
-      verdicts: { ...noToken, ...noKey },
-      variants: B,
-      env: none,
-      says: idB,
-    },
-    {
-      ...{ name: "half of a credential", verdicts: noToken, variants: A },
-      ...{ env: { BIVARIANT_B_CLIENT_ID: "" }, says: /^token: .*B_CLIENT_ID/m },
-    },
+    { name: "no credential", verdicts: neither, variants: B, env: none, says: tokenOfB },
+    { name: "half of a credential", verdicts: noToken, variants: A, env: half, says: tokenOfB },
   ])("$name", async ({ verdicts, variants, env: more, args, server, says = /./ }) => {
     const { env, emulator } = await startDeployment(variants && { variants });
     const at = server && { BIVARIANT_BASE_URL: (await listen(server)).url };
@@ -256,7 +242,7 @@ describe("doctor gets a token", () => {
     { seconds: 10, verdict: "pass", says: /10 s ahead/ },
     { seconds: 30, verdict: "unknown", says: /30 s ahead/ },
     { seconds: -300, verdict: "fail", says: /300 s behind.*clock of the signing machine/ },
-  ] as const)("by a clock $seconds s ahead, which is $verdict", async (row) => {
+  ] as const)("by a server clock $seconds s ahead, which is $verdict", async (row) => {
     // In the middle of a second, since Date shows whole ones.
     vi.spyOn(Date, "now").mockReturnValue(START + 500);
     const now = () => Date.now() + row.seconds * 1000;
@@ -388,8 +374,9 @@ describe("doctor explains a refusal of Variant A:", () => {
   it("a file that is not a JWKS is not cited as evidence, and the remedy is about the file", async () => {
     const { env, emulator, folder } = await startDeployment({ variants: ["A"] });
     emulator.updatePlugin({ ...plugin, jwks });
-    await writeFile(join(folder, "other.json"), "{}");
+    await writeFile(join(folder, "other.json"), JSON.stringify(signingKey.publicJwk));
     const findings = await doctor(env, "--jwks", join(folder, "other.json"));
+    expect(findings.jwks?.evidence).toContain("holds a single key");
     expect(findings.jwks?.remedy).toContain("Pass the JWKS that the customer registered");
     expect(findings.token?.causes?.[0]?.id).toBe("jwks_mismatch");
     expect(JSON.stringify(findings.token)).not.toContain("--jwks");
@@ -505,9 +492,11 @@ describe("doctor after a login", () => {
     const deployment = await loggedIn();
     const env = {
       ...deployment.env,
-      ...{ BIVARIANT_B_CLIENT_ID: "account", BIVARIANT_B_CLIENT_SECRET: clientSecret },
+      BIVARIANT_B_CLIENT_ID: "account",
+      BIVARIANT_B_CLIENT_SECRET: clientSecret,
       BIVARIANT_B_LOGIN_CLIENT_ID: "portal",
-      ...{ BIVARIANT_A_CLIENT_ID: "reporter", BIVARIANT_A_PRIVATE_KEY: privateKeyPem },
+      BIVARIANT_A_CLIENT_ID: "reporter",
+      BIVARIANT_A_PRIVATE_KEY: privateKeyPem,
     };
     expect((await doctor(env, "--login")).token).toMatchObject({ verdict: "pass", evidence });
     const { token } = await doctor({ ...env, BIVARIANT_VARIANT: "B" });

@@ -57,13 +57,13 @@ describe("an error", () => {
     },
   );
 
-  const option = (option: string, variant?: "B") =>
+  const about = (option: string, variant?: "B") =>
     new ConfigurationError("option_invalid", "m", { option, ...(variant && { variant }) });
   it.each([
-    { error: option("retryDeadlineMs"), says: "Set it with --retry-deadline-ms." },
-    { error: option("tenantId"), says: "Set it with --tenant or BIVARIANT_TENANT." },
-    { error: option("clientId"), says: "Set it with --a-client-id or BIVARIANT_A_CLIENT_ID." },
-    { error: option("clientId", "B"), says: "Set it with --b-client-id or BIVARIANT_B_CLIENT_ID." },
+    { error: about("retryDeadlineMs"), says: "Set it with --retry-deadline-ms." },
+    { error: about("tenantId"), says: "Set it with --tenant or BIVARIANT_TENANT." },
+    { error: about("clientId"), says: "Set it with --a-client-id or BIVARIANT_A_CLIENT_ID." },
+    { error: about("clientId", "B"), says: "Set it with --b-client-id or BIVARIANT_B_CLIENT_ID." },
     { error: new LoginRequiredError("login_expired", "m"), says: "Run bivariant login." },
   ])("says in its lines and in JSON what to do: $says", ({ error, says }) => {
     expect(errorLines(error, plain)).toEqual([`error ${error.code}: m`, `  ${says}`]);
@@ -71,9 +71,9 @@ describe("an error", () => {
   });
 
   it("lists the issues that its message does not contain, and the reason of the system alone", () => {
-    const cause = Object.assign(new Error("listen EACCES: permission denied 127.0.0.1:1"), {
-      ...{ code: "EACCES", errno: -constants.errno.EACCES },
-    });
+    const system = { code: "EACCES", errno: -constants.errno.EACCES };
+    const failed = new Error("listen EACCES: permission denied 127.0.0.1:1");
+    const cause = Object.assign(failed, system);
     const issues = ["plugins: a", "operators: b"];
     const error = new EmulatorError("listen_failed", "plugins: a", { issues, cause });
     expect(errorLines(error, plain)).toEqual([

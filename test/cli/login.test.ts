@@ -63,8 +63,9 @@ describe.concurrent("a login", () => {
   });
 
   it("with --json prints where it is stored and until when, and no secret; a logout deletes it", async () => {
-    const { env, file, ...deployment } = await start();
-    const { ended } = await logIn({ env, file, ...deployment }, {}, "--json");
+    const deployment = await start();
+    const { env, file } = deployment;
+    const { ended } = await logIn(deployment, {}, "--json");
     const { expires_at, ...rest } = JSON.parse(ended.stdout);
     const base_url = env.BIVARIANT_BASE_URL;
     expect(rest).toEqual({ variant: "B", base_url, tenant: "acme", store_file: file });
@@ -81,10 +82,10 @@ describe.concurrent("a login", () => {
     const port = await freePort();
     const running = waitingLogin(deployment.env, "--port", String(port), "--scope", "devices:read");
     const address = await addressOf(running);
-    expect(Object.fromEntries(address.searchParams)).toMatchObject({
-      ...{ response_type: "code", client_id: "portal", scope: "devices:read" },
-      ...{ redirect_uri: `http://127.0.0.1:${port}/callback`, code_challenge_method: "S256" },
-    });
+    const redirect_uri = `http://127.0.0.1:${port}/callback`;
+    const asked = { response_type: "code", client_id: "portal", scope: "devices:read" };
+    const query = { ...asked, redirect_uri, code_challenge_method: "S256" };
+    expect(Object.fromEntries(address.searchParams)).toMatchObject(query);
     running.interrupt();
     expect((await running.ended).code).toBe(130);
   });
@@ -189,9 +190,10 @@ describe("a login that is over", () => {
     { args: ["call", "listDevices"], laterMs: 60_000, first: "api_unauthorized" },
     { args: ["token"], laterMs: 2 * 3_600_000, first: "login_refused" },
   ])("makes $args exit 3 with a remedy, first as $first", async ({ args, laterMs, first }) => {
-    const { env, closeServer, ...deployment } = await start();
-    await logIn({ env, closeServer, ...deployment });
-    await closeServer();
+    const deployment = await start();
+    const { env } = deployment;
+    await logIn(deployment);
+    await deployment.closeServer();
     // Another deployment at the same address, which knows no token.
     const other = createServer(({ url }, response) => {
       const headers = { "content-type": "application/json" };

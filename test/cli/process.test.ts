@@ -3,6 +3,7 @@
 // by no pause.
 import { existsSync, openSync, readFileSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, writeFile } from "node:fs/promises";
+import { constants } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { createEmulator } from "../../src/emulator/index.js";
@@ -98,7 +99,8 @@ describe.concurrent("the process", () => {
   interface Interrupted {
     readonly command: string;
     readonly signal: NodeJS.Signals;
-    readonly code: number;
+    /** Default: that of the signal. */
+    readonly code?: number;
     /** What it prints when it has begun. Default: its first request has come, without an answer. */
     readonly seen?: RegExp;
     /** The files that are to stay. */
@@ -108,32 +110,34 @@ describe.concurrent("the process", () => {
   const interrupted: readonly Interrupted[] = [
     {
       command: "contract --junit OUT/junit.xml --html OUT/page.html --learn OUT/learnt.yaml",
-      ...{ signal: "SIGTERM", code: 143 },
+      signal: "SIGTERM",
       leaves: ["junit.xml", "learnt.settings.json", "learnt.yaml", "page.html"],
     },
     {
       command: "survey CUSTOMERS --state OUT/state --csv OUT/csv --html OUT/html",
-      ...{ signal: "SIGHUP", code: 129, leaves: ["state"] },
+      signal: "SIGHUP",
+      leaves: ["state"],
     },
     {
       command: "login --authorization-endpoint /authorize --store-file OUT/grants --no-browser",
-      ...{ signal: "SIGQUIT", code: 131, seen: /code_challenge/, leaves: ["grants.key"] },
+      signal: "SIGQUIT",
+      seen: /code_challenge/,
+      leaves: ["grants.key"],
     },
-    {
-      command: "emulate --watch --seed-file SEED",
-      ...{ signal: "SIGTERM", code: 0, seen: /Ctrl-C/ },
-    },
+    { command: "emulate --watch --seed-file SEED", signal: "SIGTERM", code: 0, seen: /Ctrl-C/ },
     { command: "emulate", signal: "SIGINT", code: 0, seen: /Ctrl-C/ },
     {
       command: "generate --variant-a LARGE --variant-b LARGE --out OUT/generated",
-      ...{ signal: "SIGTERM", code: 143, seen: /Still generating/ },
+      signal: "SIGTERM",
+      seen: /Still generating/,
     },
   ];
 
   const content = { "application/json": { schema: { type: "object" } } };
   const operation = { responses: { 200: { description: "One.", content } } };
   const large = () => ({
-    ...{ openapi: "3.1.0", info: { title: "Large", version: "1" } },
+    openapi: "3.1.0",
+    info: { title: "Large", version: "1" },
     paths: Object.fromEntries(
       Array.from({ length: 10_000 }, (_, at) => [
         `/things${at}`,
@@ -144,7 +148,7 @@ describe.concurrent("the process", () => {
 
   posix.each(interrupted)(
     "$command exits on $signal, and leaves no temporary file",
-    async ({ command, signal, seen, leaves = [], code }) => {
+    async ({ command, signal, seen, leaves = [], code = 128 + constants.signals[signal] }) => {
       const { env, folder: files } = await startDeployment();
       const folder = await mkdtemp(join(temporary, "signal-"));
       const [temporaries, kept] = [join(folder, "tmp"), join(folder, "kept")];

@@ -131,11 +131,13 @@ describe("survey", () => {
     expect(parse(stdout)).toHaveLength(4);
   });
 
-  test("--since says who moved, broke, recovered and is gone", async () => {
+  test("--since counts the customers that moved, broke, recovered and are gone", async () => {
     const file = await customers(broken());
     const { stdout } = await cli(["survey", file, "--json"], env);
     const changed: Record<string, Partial<SurveyResult>> = {
-      ...{ one: { variant: "B" }, two: { works: false }, narrow: { works: true } },
+      one: { variant: "B" },
+      two: { works: false },
+      narrow: { works: true },
       null: { tenantId: "left" },
     };
     const before = linesOf(stdout).map((one) => ({ ...one, ...changed[String(one.tenantId)] }));

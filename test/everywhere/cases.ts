@@ -80,15 +80,17 @@ const pem = (label: string, bytes: ArrayBuffer) =>
   `${label}-----\n`;
 
 async function newKey(): Promise<CryptoKeyPair> {
-  const algorithm = {
-    ...{ name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" },
-    ...{ modulusLength: 2048, publicExponent: new Uint8Array([1, 0, 1]) },
-  };
+  const publicExponent = new Uint8Array([1, 0, 1]);
+  const rsa = { name: "RSASSA-PKCS1-v1_5", modulusLength: 2048, publicExponent };
   const uses: KeyUsage[] = ["sign", "verify"];
-  return (await crypto.subtle.generateKey(algorithm, true, uses)) as CryptoKeyPair;
+  return (await crypto.subtle.generateKey(
+    { ...rsa, hash: "SHA-256" },
+    true,
+    uses,
+  )) as CryptoKeyPair;
 }
 
-/** A document of one operation, and a fetch that answers as told and keeps what was sent. */
+/** A document of one operation, and a fetch that answers as given and keeps what was sent. */
 function recorded(operation: object, answer: () => Response) {
   const sent: { url: string; headers: Headers; body: string }[] = [];
   const fetch = async (url: string, init: RequestInit = {}) => {

@@ -102,7 +102,8 @@ async function bundleCases(folder: string): Promise<void> {
 /** Starts a program, and parses the last line it prints. */
 async function inProcess(folder: string, command: string, ...args: string[]): Promise<Results> {
   const child = spawn(command, args, {
-    ...{ cwd: folder, timeout: 120_000 },
+    cwd: folder,
+    timeout: 120_000,
     stdio: ["ignore", "pipe", "pipe"],
   });
   const [out, error] = await Promise.all([text(child.stdout), text(child.stderr)]);

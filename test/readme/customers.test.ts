@@ -77,8 +77,8 @@ test("goes on when customers fail, and says of each whose error it is and what t
   };
   const failed = await eachCustomer([...Object.values(broken), ...names.map(customerOf)]);
   expect(used).toHaveLength(30);
-  const told = failed.map(({ customer, error }) => [Object(error).code, customer]);
-  expect(Object.fromEntries(told)).toEqual(broken);
+  const reported = failed.map(({ customer, error }) => [Object(error).code, customer]);
+  expect(Object.fromEntries(reported)).toEqual(broken);
   expect(failed).toHaveLength(3);
   const { error } = failed.find(({ customer }) => customer === broken.token_refused) ?? {};
   expect(error).toMatchObject({

@@ -1,6 +1,5 @@
 // A page of src begins with a program that answers its question. Those in JavaScript run as
-// printed, one after another in one process; another test runs those that need a server or
-// generated code.
+// printed, one after another; another test runs those that need a server or generated code.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -80,17 +79,16 @@ describe("the first program of", () => {
       plugins: [entriesFromSources(root)],
     });
     // The runner of node:test prints when its process ends.
-    const [tests, others] = [true, false].map((isTest) =>
-      programs.filter(({ code }) => code.includes("node:test") === isTest),
-    );
+    const tests = programs.filter(({ code }) => code.includes("node:test"));
+    const others = programs.filter(({ code }) => !code.includes("node:test"));
+    const options = { cwd: workingFolder, encoding: "utf8", timeout: 80_000 } as const;
     for (const together of [tests, others]) {
-      const lines = together?.map(
+      const lines = together.map(
         ({ page }) => `console.log("\\f${page}");\nawait import("./${nameOf(page)}.mjs");\n`,
       );
-      writeFileSync(join(folder, "all.mjs"), lines?.join("") ?? "");
-      const { stdout, ...end } = spawnSync(process.execPath, [join(folder, "all.mjs")], {
-        ...{ cwd: workingFolder, encoding: "utf8", timeout: 80_000 },
-      });
+      const file = join(folder, "all.mjs");
+      writeFileSync(file, lines.join(""));
+      const { stdout, ...end } = spawnSync(process.execPath, [file], options);
       ends.push(end);
       for (const [, page = "", text = ""] of stdout.matchAll(/\f(.*)\n([^\f]*)/g))
         outputs.set(page, text);
@@ -110,7 +108,7 @@ describe("the first program of", () => {
     },
   );
 
-  test("each page ends by itself, without a complaint", () => {
+  test("each page ends by itself with status 0, and with nothing on stderr", () => {
     const end = { status: 0, stderr: "" };
     expect(ends).toMatchObject([end, end]);
   });

@@ -8,7 +8,7 @@ import { deployment, PLUGIN_ID } from "../support/deployment.js";
 import { pkcs8, rsaKey } from "../support/keys.js";
 import { blockWith, cacheFolder, importBlock, read } from "./pages.js";
 
-test("the survey in a program writes the page, deletes its state, and returns who does not work", async () => {
+test("the survey in a program writes the page, deletes its state, and returns the customers that do not work", async () => {
   const publicUrl = "https://service.example";
   const { fetch } = deployment({ publicUrl, tenants: ["acme"] });
   vi.stubGlobal("fetch", async (url: string, init: RequestInit) =>

@@ -1,4 +1,4 @@
-// Plants patterns of known cost in a small tree, and expects the check to tell the slow ones.
+// Plants patterns of known cost in a small tree, and expects the check to find the slow ones.
 import { expect, test } from "vitest";
 import { checkPatterns } from "../../scripts/check-patterns.js";
 import { plant } from "./planted-tree.js";

@@ -181,9 +181,9 @@ const manifest = (change: object) => ({
 const page = (types: string) => ({
   "dist/page.d.ts": `export declare const startSession: ${types};\n`,
 });
-const broken = (name: string, tree: Tree, ...findings: readonly RegExp[]) => ({
-  ...{ name, tree, findings },
-});
+const broken = (name: string, tree: Tree, ...findings: readonly RegExp[]) => {
+  return { name, tree, findings };
+};
 const BROKEN = [
   broken(
     "an entry point whose file is missing",
@@ -224,7 +224,9 @@ const BROKEN = [
   broken(
     "a file that is built but not packed",
     manifest({ files: ["dist/index.*", "dist/main.js"] }),
-    ...[/^publint: .*page.*/, /^publint: .*page.*/, /^attw: /],
+    /^publint: .*page.*/,
+    /^publint: .*page.*/,
+    /^attw: /,
   ),
   broken(
     "a command that does not run",
@@ -238,6 +240,7 @@ test.each([broken("nothing in a sound package", {}), ...BROKEN])(
   async ({ tree, findings }) => {
     const root = plant({ ...SOUND, ...tree });
     chmodSync(join(root, "dist/main.js"), 0o755);
+    // checkPackage works in the folder for temporary files, which is one of its own here.
     const temporary = join(root, "tmp");
     mkdirSync(temporary);
     vi.stubEnv("TMPDIR", temporary);

@@ -103,6 +103,7 @@ exit 0
     },
     { name: "a test file does not load", fails: "test", last: "9 passed, 1 failed" },
     { name: "a short test is skipped", short: report(7, 0, 1), last: "9 passed, 1 failed" },
+    { name: "a check fails", fails: "check", last: "9 passed, 1 failed" },
     {
       name: "tests and the demo fail",
       fails: "test demo",
@@ -138,7 +139,9 @@ test("check:house reports what exceeds a held figure, and comments that are too 
     "| tests | 1 lines | 1 lines |\n";
   const module = { "src/index.ts": `// ${"a".repeat(98)}\nexport const a = 1;\n` };
   const root = plant({
-    ...{ ...module, "src/budgets.md": page("6 tokens"), "test/a.ts": "\n" },
+    ...module,
+    "src/budgets.md": page("6 tokens"),
+    "test/a.ts": "\n",
     "test/examples/consumer/generated/a.ts": module["src/index.ts"],
   });
   const comment = "src/index.ts:1 is a comment of 101 characters, 100 are allowed";

@@ -69,7 +69,7 @@ describe("customers are read from", () => {
   });
 });
 
-describe("a wrong row is told with its line:", () => {
+describe("a wrong row is reported with its line:", () => {
   const planted = "planted-by-mistake-0123456789";
   const pem = `-----BEGIN PRIVATE KEY-----${planted}`;
   const jwk = `{"kty":"RSA","d":"${planted.padEnd(40, "x")}"}`;
@@ -87,13 +87,13 @@ describe("a wrong row is told with its line:", () => {
     ["a secret without a client id", { ...ofB, bClientId: undefined }, "only one of bClientId"],
     ["a key id without a key", { aKeyId: "k" }, "no private key"],
     ["a plugin without a tenant", { ...plugin, tenantId: undefined }, "needs a tenantId"],
-    ["a credential of the other", { ...ofB, variant: "A", tenantId: "a" }, "only a credential of"],
+    ["a credential of B for A", { ...ofB, variant: "A", tenantId: "a" }, "only a credential of"],
     ["a file and a variable", { ...plugin, aPrivateKeyVariable: "SECRET" }, "Keep one"],
     ["a missing file", { ...plugin, aPrivateKeyFile: planted }, "cannot be read"],
     ["a variable that is not set", { ...ofB, bClientSecretVariable: "MISSING" }, "not set"],
-    ["a secret as its name", { ...ofB, bClientSecretVariable: planted }, "not the secret itself"],
+    ["a secret as a name", { ...ofB, bClientSecretVariable: planted }, "not the secret itself"],
     ...["bClientSecret", "access_token", "Client secret (old)", "aPrivateKeyPem", "pwd"].map(
-      (name): [string, object, string] => [name, { [name]: planted }, "may hold a secret"],
+      (one): [string, object, string] => [`a secret in ${one}`, { [one]: planted }, "may hold a"],
     ),
     ["a private key", { note: pem }, "holds a private key"],
     ["a private key as a JWK", { note: jwk }, "holds a private key"],
@@ -102,7 +102,7 @@ describe("a wrong row is told with its line:", () => {
     ["a list", "[1]", "is not a JSON object"],
     ["text that is not JSON", `{"baseUrl": ${planted}}`, "is not JSON"],
     ["a long line", { note: "x".repeat(70_000) }, "is longer than"],
-    ["a double", { baseUrl: "https://FIRST.example:443/" }, "same customer as that of line 1"],
+    ["line 1 again", { baseUrl: "https://FIRST.example:443/" }, "same customer as that of line 1"],
   ])("%s", async (_, fields, says) => {
     const given = typeof fields === "string" ? fields : { baseUrl: "https://a.example", ...fields };
     const row = typeof given === "string" ? given : JSON.stringify(given);
@@ -112,7 +112,7 @@ describe("a wrong row is told with its line:", () => {
     expect(JSON.stringify(wrong)).not.toContain(planted);
   });
 
-  test("no row with a secretary, or with the address of a token endpoint", async () => {
+  test("but no row with a secretary, or with the address of a token endpoint", async () => {
     const other = { secretary: "Ada", tokenUrl: "/token", passwordless: "yes" };
     const found = await read(JSON.stringify({ baseUrl: "https://a.example", ...other }));
     expect(found).toMatchObject({ customers: [{ other }], wrong: [] });
@@ -138,7 +138,7 @@ describe("a wrong row is told with its line:", () => {
 
 describe("a file is refused as a whole:", () => {
   const row = "baseUrl: https://a.example";
-  const open = `- ${"[".repeat(10_000)}`;
+  const open = `- ${"[".repeat(50_000)}`;
   const [invalid, large] = ["customers_invalid", "customers_too_large"];
   test.each([
     { name: "an empty one", text: "", code: invalid },
@@ -151,7 +151,7 @@ describe("a file is refused as a whole:", () => {
     { name: "YAML that is broken", text: "- baseUrl: [https://a.example\n", code: invalid },
     { name: "YAML that is a scalar", text: "# nothing\ntext\n", code: invalid },
     { name: "YAML with open lists in lists", text: open, code: invalid },
-    { name: "YAML with lists in lists", text: open + "]".repeat(10_000), code: invalid },
+    { name: "YAML with lists in lists", text: open + "]".repeat(50_000), code: invalid },
     { name: "YAML with lists in lists, by dashes", text: "- ".repeat(20_000), code: invalid },
     { name: "two documents of YAML", text: `- ${row}\n---\n- ${row}\n`, code: invalid },
     { name: "a binary file", text: "\u0000\u0001\u0002", code: invalid },

@@ -13,16 +13,12 @@ import {
 } from "../../src/survey/index.js";
 import { hostile, results } from "./results.js";
 
-const [works, served, fails, down] = results as [
-  ...[SurveyResult, SurveyResult, SurveyResult, SurveyResult],
-];
+const [works, served, fails, down] = results;
 
 describe("the CSV", () => {
   test("has no cell that begins a formula, in its first line neither", () => {
     const formulas = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "＝1"];
-    const others = formulas.map((formula) => ({
-      ...{ ...works, other: { [formula]: formula }, tenantId: "-a" },
-    }));
+    const others = formulas.map((one) => ({ ...works, other: { [one]: one }, tenantId: "-a" }));
     const rows: string[][] = parse(resultsCsv([...results, ...others]));
     expect(rows).toHaveLength(1 + results.length + formulas.length);
     for (const cell of rows.flat()) expect(cell).not.toMatch(/^[=+\-@\t\r＝]/);
@@ -75,7 +71,7 @@ describe("the page", () => {
     expect(page.match(/ href="[^"]*"/g)).toEqual([' href="data:,"']);
   });
 
-  test("counts each variant and state, names the reasons, and has who does not work first", () => {
+  test("counts each variant and state, names the reasons, and lists first what does not work", () => {
     const counts = (state: string) => {
       const [, row = ""] = new RegExp(`>${state}</span></th>(.*)</tr>`).exec(page) ?? [];
       return [...row.matchAll(/<td>(\d+)/g)].map(([, number]) => Number(number));
@@ -105,9 +101,7 @@ describe("an earlier result", () => {
     { name: "JSON lines of an interrupted survey", text: `${lines}\n${interruption}\n` },
     { name: "the CSV", text: resultsCsv(results) },
   ])("is read from $name", ({ text }) => {
-    const members = ({ baseUrl, tenantId, variant, works }: EarlierResult) => [
-      ...[baseUrl, tenantId, variant, works],
-    ];
+    const members = (one: EarlierResult) => [one.baseUrl, one.tenantId, one.variant, one.works];
     expect(parseResults(text).map(members)).toEqual(results.map(members));
   });
 
@@ -143,7 +137,7 @@ describe("an earlier result", () => {
     expect(comparison.gone()).toHaveLength(changes.includes("new") ? 1 : 0);
   });
 
-  test("knows who is gone", () => {
+  test("lists the customers that are not asked about any more", () => {
     const comparison = compareWith([works, served, fails]);
     comparison.changesOf(served);
     expect(comparison.gone().map(({ tenantId }) => tenantId)).toEqual(["acme", "initech"]);

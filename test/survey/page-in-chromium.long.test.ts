@@ -23,13 +23,13 @@ describeInChromium("the page of a survey", (browser) => {
     return results;
   }
 
-  async function open(width: number, options: object = {}, shown = hostileResults) {
+  async function open(width: number, options = {}, rows: readonly SurveyResult[] = hostileResults) {
     const page = await browser().newPage({ viewport: { width, height: 900 }, ...options });
     const problems: string[] = [];
     page.on("console", (message) => problems.push(message.text()));
     page.on("pageerror", (error) => problems.push(error.message));
     page.on("request", ({ url }) => void (url().startsWith("data:") || problems.push(url())));
-    await page.setContent(resultsPage(shown, about));
+    await page.setContent(resultsPage(rows, about));
     return { page, problems };
   }
 

@@ -17,12 +17,11 @@ const works: SurveyResult = {
   ...{ aClientId: hostile, other: { region: "=1+1", [hostile]: hostile } },
 };
 
-export const results: readonly SurveyResult[] = [
+const north = { region: "north" };
+
+export const results: readonly [SurveyResult, SurveyResult, SurveyResult, SurveyResult] = [
   works,
-  {
-    ...{ ...works, tenantId: "umbrella", called: false, variant: "B", line: 3 },
-    other: { region: "north" },
-  },
+  { ...works, tenantId: "umbrella", called: false, variant: "B", line: 3, other: north },
   {
     ...works,
     ...{ tenantId: "initech", works: false, code: "token_refused", line: 4, variant: "B" },
