@@ -83,9 +83,11 @@ describe("the first program of", () => {
     const others = programs.filter(({ code }) => !code.includes("node:test"));
     const options = { cwd: workingFolder, encoding: "utf8", timeout: 80_000 } as const;
     for (const together of [tests, others]) {
-      const lines = together.map(
-        ({ page }) => `console.log("\\f${page}");\nawait import("./${nameOf(page)}.mjs");\n`,
-      );
+      // A page that fails is named on stderr, and those after it run all the same.
+      const lines = together.map(({ page }) => {
+        const ran = `await import("./${nameOf(page)}.mjs")`;
+        return `console.log("\\f${page}");\n${ran}.catch((e) => console.error("${page}", e));\n`;
+      });
       const file = join(folder, "all.mjs");
       writeFileSync(file, lines.join(""));
       const { stdout, ...end } = spawnSync(process.execPath, [file], options);
