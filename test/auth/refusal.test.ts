@@ -112,6 +112,7 @@ describe("a refusal that echoes the secret is reported without it", () => {
     "as it is": clientSecret,
     "in JSON": JSON.stringify(clientSecret).slice(1, -1),
     "in a form": new URLSearchParams({ _: clientSecret }).toString().slice(2),
+    "with line breaks that become spaces": clientSecret.replaceAll(" ", "\n"),
     "in a URL": encodeURIComponent(clientSecret),
     "in JSON, cut off": JSON.stringify(clientSecret).slice(5, 20),
     "in a URL, cut off": encodeURIComponent(clientSecret).slice(9, 30),
@@ -122,7 +123,8 @@ describe("a refusal that echoes the secret is reported without it", () => {
     const { auth, events } = refusing(credential, () => Response.json(answer, { status: 400 }));
     const error = await rejectionOf(auth.getAccessToken());
     expect(error).toMatchObject({ code: "token_refused", error: "invalid_client" });
-    expect(shown(error) + shown(events)).not.toContain(echo);
+    for (const form of [echo, clientSecret])
+      expect(shown(error) + shown(events)).not.toContain(form);
     expect(error).not.toHaveProperty("errorDescription");
   });
 });
