@@ -1,4 +1,4 @@
-// The option identify: who logged in by Variant B, whose answers with a token do not say it.
+// The option identify names the person of a login by Variant B, whose token answers do not.
 import { describe, expect, test, vi } from "vitest";
 import type { BackendOptions } from "../../src/backend/index.js";
 import { unwrap } from "../../src/index.js";
@@ -225,7 +225,8 @@ describe("with identify", () => {
     const fetched = (await (await newer.post("/auth/session")).json()) as SessionAnswer;
     for (const one of [session, fetched.session]) {
       const me = await newer.me(one);
-      expect([me.status, await me.json()]).toMatchObject([200, { tenantId: "acme" }]);
+      const { tenantId, operator } = (await me.json()) as SessionAnswer;
+      expect([me.status, tenantId, operator]).toEqual([200, "acme", undefined]);
       const answer = newer.logOut(one, { everywhere: true });
       expect(await refusalOf(answer)).toBe("409 person_unknown");
     }

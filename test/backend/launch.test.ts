@@ -84,11 +84,14 @@ describe("a launch", () => {
         return Response.json({ error: "invalid_grant" }, { status: 400 });
       },
     });
-    const asked = ["two acme", "one acme", "two umbrella", "one umbrella"];
-    for (const [name, tenantId] of asked.map((one) => one.split(" "))) {
-      const to = { hostOrigin: `https://host.${name}.example`, tenantId, baseUrl: SERVICE };
+    const [one, two] = ["https://host.one.example", "https://host.two.example"];
+    for (const to of [
+      { hostOrigin: two, tenantId: "acme" },
+      { hostOrigin: one, tenantId: "acme", baseUrl: SERVICE },
+      { hostOrigin: two, tenantId: "umbrella" },
+      { hostOrigin: one, tenantId: "umbrella" },
+    ])
       expect((await browser.post("/auth/launch", { ...body, ...to })).status).toBe(401);
-    }
     expect(seen).toEqual([
       "https://two.example/api/v1/acme/external-plugin/oauth/token",
       "https://one.example/api/v1/acme/external-plugin/oauth/token",

@@ -31,7 +31,7 @@ export class TestBrowser {
     });
   }
 
-  /** Asks who has a session, which is in a cookie if none is given. */
+  /** Requests `/auth/me` with a bearer token, or with the session of a cookie. */
   me(session?: string): Promise<Response> {
     return this.get(
       "/auth/me",
@@ -39,6 +39,7 @@ export class TestBrowser {
     );
   }
 
+  /** The scheme is in lower case, because its case does not matter (RFC 9110 section 11.1). */
   logOut(session: string | undefined, body: object = {}): Promise<Response> {
     return this.post("/auth/logout", body, { authorization: `bearer ${session}` });
   }

@@ -8,7 +8,7 @@ import { csrfHeader } from "../../src/backend/request-checks.js";
 import { latch } from "../people/person.js";
 import { servingOn } from "../support/recording-server.js";
 import { collectGarbage, rejectionOf } from "../support/wait.js";
-import { bearer, OWN, rig } from "./rig.js";
+import { bearer, OWN, type Rig, rig } from "./rig.js";
 
 async function serving(listener: RequestListener): Promise<{ url: string; port: number }> {
   const port = await servingOn(createServer(listener));
@@ -187,13 +187,19 @@ describe("a response", () => {
   test("to HEAD has no body, and its source is cancelled", async () => {
     const cancelled = latch();
     const body = () => new ReadableStream({ cancel: cancelled.release });
-    const { url } = await serving(toNodeHandler(() => new Response(body())));
+    const { url } = await serving(
+      toNodeHandler(() => new Response(body(), { headers: { etag: "1" } })),
+    );
     const answer = await fetch(url, { method: "HEAD" });
-    expect([answer.status, await answer.text()]).toEqual([200, ""]);
+    expect([answer.status, answer.headers.get("etag"), await answer.text()]).toEqual([
+      200,
+      "1",
+      "",
+    ]);
     await cancelled.promise;
   });
 
-  test("is a 500 without the error's text if the handler throws or returns none, and a broken connection if its body breaks", async () => {
+  test("is a 500 without the error's text if the handler throws or returns no Response, and a broken connection if its body breaks", async () => {
     const fail = () => {
       throw new Error("canary");
     };
@@ -218,7 +224,7 @@ describe("a response", () => {
 
 describe("connect and session take a request of node:http", () => {
   /** Like a route of an Express app: below a mount, with a body that a parser has read. */
-  async function app({ backend }: Pick<ReturnType<typeof rig>, "backend">) {
+  async function app({ backend }: Rig) {
     const { url, port } = await serving(async (incoming, outgoing) => {
       for await (const _ of incoming);
       Object.assign(incoming, { originalUrl: incoming.url, url: "/", body: { big: 1n } });
