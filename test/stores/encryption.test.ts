@@ -10,7 +10,7 @@ import { encryptedStore } from "../../src/stores/encrypted.js";
 import { type EncryptionKey, fileStore } from "../../src/stores/file.js";
 import { shown } from "../support/shown.js";
 import { rejectionOf } from "../support/wait.js";
-import { describeStore } from "./own-store.js";
+import { describeRefusals, describeStore, type StoreUnderTest } from "./own-store.js";
 import { entryFiles, temporaryFolder } from "./temporary-folder.js";
 
 const bytes = randomBytes(32);
@@ -180,10 +180,12 @@ describe("a value that was moved or changed", () => {
 });
 
 describe("encryptedStore", () => {
-  describeStore({
+  const underTest: StoreUnderTest = {
     name: "over a memoryStore",
     create: (clock) => encryptedStore(memoryStore({ clock }), bytes),
-  });
+  };
+  describeStore(underTest);
+  describeRefusals(underTest);
 
   test.each([
     { name: "no key", store: memoryStore(), key: undefined, option: "key" },

@@ -46,7 +46,7 @@ async function mostAtOnce(watch: Watch = patient): Promise<number> {
     const { release } = await take(watch);
     inside++;
     most = Math.max(most, inside);
-    // Who waits looks by the machine's time, as other processes do.
+    // A task that waits looks by the machine's time, as other processes do.
     await new Promise((resolve) => setTimeout(resolve, 2));
     inside--;
     release();
@@ -103,7 +103,7 @@ describe("a holder", () => {
 
 describe("a lock", () => {
   const gone: { name: string; holders: () => string[] }[] = [
-    { name: "that nobody held", holders: () => [] },
+    { name: "without a holder", holders: () => [] },
     { name: "of a holder whose process has ended", holders: () => [here(endedPid())] },
     { name: "of a holder on another machine that gives no sign", holders: () => [elsewhere] },
     {

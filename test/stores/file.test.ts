@@ -354,7 +354,7 @@ describe("a folder that does not fit is refused every time and left as it is:", 
     expect(await rejectionOf(store.set("key", "x"))).toMatchObject(unavailable(/with another key/));
   });
 
-  test.skipIf(!posix).each([0o740, 0o701])(
+  test.skipIf(!posix).each([0o740, 0o702, 0o701])(
     "a folder with mode %o, with the command that corrects it",
     async (wrong) => {
       const quoted = join(folder, "it's a store");

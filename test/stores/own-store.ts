@@ -24,15 +24,15 @@ export function describeRefusals({ name, create }: StoreUnderTest): void {
     type Call = (store: TokenStore, value: never) => Promise<unknown>;
     const calls: [method: string, option: string, values: unknown[], call: Call][] = [
       ["set", "value", [undefined, 5], (store, value) => store.set("key", value)],
-      ["get", "key", [undefined], (store, key) => store.get(key)],
+      ["get", "key", [undefined, 5], (store, key) => store.get(key)],
       ["set", "key", [undefined], (store, key) => store.set(key, "v")],
       ["delete", "key", [undefined], (store, key) => store.delete(key)],
       ["lock", "key", [undefined], (store, key) => store.lock(key, async () => {})],
-      ["lock", "task", [undefined], (store, task) => store.lock("key", task)],
+      ["lock", "task", [undefined, "x"], (store, task) => store.lock("key", task)],
       [
         "set",
         "expiresAt",
-        [Number.NaN, "1"],
+        [Number.NaN, "1", null],
         (store, expiresAt) => store.set("key", "v", { expiresAt }),
       ],
       ["set", "ifVersion", [1], (store, ifVersion) => store.set("key", "v", { ifVersion })],
@@ -40,7 +40,7 @@ export function describeRefusals({ name, create }: StoreUnderTest): void {
       [
         "lock",
         "timeoutMs",
-        [Number.NaN, -1],
+        [Number.NaN, -1, "10"],
         (store, timeoutMs) => store.lock("key", async () => {}, { timeoutMs }),
       ],
     ];
@@ -122,8 +122,8 @@ export function describeStore({
         let patient: Promise<unknown> | undefined;
         const first = async () => {
           patient = store.lock("key", async () => void order.push("second"), { timeoutMs });
-          // Stores on disk and in Redis ask again by the machine's time. Who does not wait is
-          // faster than this.
+          // Stores on disk and in Redis ask again by the machine's time. A caller that does
+          // not wait would be faster than this.
           await new Promise((resolve) => setTimeout(resolve, 20));
           order.push("first");
         };

@@ -117,6 +117,8 @@ inGet("takes an empty value for a missing entry", /an empty value is read/, (fou
 inValues("unescapes values", /JSON, as a value/, (value) => value.replace(/\\n/g, "\n"));
 inValues("stores Latin-1", /beyond ASCII/, (value) => value.replace(/[^ -ÿ]/g, "?"));
 inValues("cuts values", /100,000 letters/, (value) => value.slice(0, 65_535));
+inKeys("ignores case in keys", /almost the same/, (key) => key.toLowerCase());
+inKeys("trims keys", /almost the same/, (key) => key.trim());
 inKeys("normalises keys", /almost the same/, (key) => key.normalize());
 inKeys("drops other entries when it writes", /almost the same/, () => "key");
 fault(
@@ -204,7 +206,7 @@ fault("swallows the result of a task", /lock\(\) resolved with undefined/, () =>
   lock: async (_, task) => void (await task()),
 }));
 fault("locks nothing", /6 tasks ran under one lock/, () => ({ lock: (_, task) => task() }));
-fault("shares one task among those who wait", /1 of 6 tasks/, ({ lock }) => {
+fault("shares one task among the callers that wait", /1 of 6 tasks/, ({ lock }) => {
   let running: Promise<unknown> | undefined;
   return {
     lock(...args) {
