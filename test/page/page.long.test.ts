@@ -305,7 +305,9 @@ describeInChromium("in Chromium", (browser) => {
       { name: "a session of another tenant", body: session, status: 200, code: "tenant_mismatch" },
       { name: "a refusal", body: { error: "a_code" }, status: 403, code: "a_code" },
     ])("rejects with $code after $name, and does not go to the login", async (row) => {
-      const options = answering("/auth/session", () => Response.json(row.body, row));
+      const options = answering("/auth/session", () =>
+        Response.json(row.body, { status: row.status }),
+      );
       const { world, page } = await opened("/", options);
       const outcome = await world.begin(page, { tenant: "umbrella" });
       expect(outcome).toMatchObject({ error: { code: row.code } });

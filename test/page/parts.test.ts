@@ -132,16 +132,16 @@ describe("a session", () => {
   }
 
   test.each([
-    { kept: "its bearer token", change: { session: "s" }, own: { authorization: "Bearer s" } },
-    { kept: "its CSRF token", change: { csrf: "c" }, own: { "x-bivariant-csrf": "c" } },
-  ])("sends $kept with a call to its backend's origin", async ({ change, own }) => {
+    { change: { session: "s" }, name: "authorization", value: "Bearer s" },
+    { change: { csrf: "c" }, name: "x-bivariant-csrf", value: "c" },
+  ])("sends its own $name with a call to its backend's origin", async ({ change, name, value }) => {
     const { session, sent } = await opened(undefined, change);
-    const headers = { ...("session" in change && { Authorization: "mine" }), "x-own": "1" };
+    const headers = { [name]: "of the caller", "x-own": "1" };
     for (const input of ["/api", "api", "https://plugin.example/api"])
       await session.fetch(input, { method: "POST", headers });
     for (const { url, init } of sent) {
       expect([url, init.method]).toEqual(["https://plugin.example/api", "POST"]);
-      expect(Object.fromEntries(init.headers as Headers)).toEqual({ ...own, "x-own": "1" });
+      expect(Object.fromEntries(init.headers as Headers)).toEqual({ ...headers, [name]: value });
     }
     expect(sent).toHaveLength(3);
   });
@@ -212,12 +212,12 @@ describe("a session", () => {
   });
 
   test.each([
-    { status: 401, code: undefined },
-    { status: 301, code: "backend_failed" },
-    { status: 503, code: "backend_failed" },
-  ])("ends at a logout that is answered $status, which rejects with $code", async (row) => {
+    { status: 401, outcome: undefined },
+    { status: 301, outcome: "backend_failed" },
+    { status: 503, outcome: "backend_failed" },
+  ])("ends at a logout that is answered $status, with the outcome $outcome", async (row) => {
     const { session } = await opened(() => new Response(null, { status: row.status }));
-    expect(await session.logout().catch(({ code }) => code)).toBe(row.code);
+    expect(await session.logout().catch(({ code }) => code)).toBe(row.outcome);
     expect(await rejectionOf(session.fetch("/api"))).toMatchObject({ code: "session_ended" });
   });
 
