@@ -66,7 +66,7 @@ const tokenLifetimeSeconds = 1;
 const longestLossMs = 2_000;
 
 /** `callers` are those of each process. */
-type LoginFleetOptions = Partial<Pick<Settings, "callers" | "timeoutMs">> &
+type LoginFleetOptions = Required<Pick<Settings, "callers">> &
   Omit<StoreSettings, "redis" | "file"> & {
     readonly store: "redis" | "file";
     readonly processes?: number;
@@ -117,7 +117,7 @@ export class LoginFleet {
   }
 
   private constructor(options: LoginFleetOptions, baseUrl: string, redis: RedisServer | undefined) {
-    const { store: kind, processes, logins, callers = 1, timeoutMs = 4_000, ...store } = options;
+    const { store: kind, processes, logins, callers, ...store } = options;
     const lifetime = {
       tokenLifetimeSeconds,
       tokenResponseExtras: { expires_in: tokenLifetimeSeconds },
@@ -132,7 +132,7 @@ export class LoginFleet {
     const file = { path: join(temporaryFolder(), "store"), key };
     this.#settings = {
       baseUrl,
-      timeoutMs,
+      timeoutMs: 4_000,
       client,
       callers,
       store: redis ? store : { ...store, file },
@@ -208,7 +208,7 @@ export class LoginFleet {
     if (isStored) this.#people.set(person, Date.now());
   }
 
-  /** Replaces lost logins, and tells the processes which there are. */
+  /** Replaces lost logins, and sends the list of logins to the processes. */
   async #replaceLost(): Promise<void> {
     const create = () => {
       const person = `person-${++this.#counts.logins}`;
@@ -274,11 +274,11 @@ export class LoginFleet {
   }
 
   /** Asks for a token of each login once, and returns the codes of those that had none. */
-  async check(by: readonly FleetProcess[] = this.processes): Promise<readonly string[]> {
+  async check(): Promise<readonly string[]> {
     const people = [...this.#people.keys()];
-    const outcomes = by.map(async ({ order, all }, index) => {
+    const outcomes = this.processes.map(async ({ order, all }, index) => {
       const before = all("checked").length;
-      const share = people.filter((_, place) => place % by.length === index);
+      const share = people.filter((_, place) => place % this.processes.length === index);
       order("check", share);
       await expect.poll(() => all("checked").length, { timeout: 60_000 }).toBeGreaterThan(before);
       return all("checked").at(-1) ?? [];
