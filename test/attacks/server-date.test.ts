@@ -15,6 +15,7 @@ const dayMs = 24 * 3_600_000;
 const causesOf = (error: unknown) => (error as TokenRequestError).causes;
 
 describe.each([
+  { name: "thirty hours ahead", aheadMs: 1.25 * dayMs },
   { name: "ten years ahead", aheadMs: 3_650 * dayMs },
   { name: "ten years behind", aheadMs: -3_650 * dayMs },
   { name: "at the end of time", aheadMs: Date.UTC(9_999, 0) - Date.UTC(2026, 0) },

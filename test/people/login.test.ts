@@ -127,9 +127,12 @@ describe("a callback", () => {
     expect(inspect(error, { depth: 9 })).not.toContain(back.login.state);
   });
 
-  test("that comes twice sends its code once", async () => {
+  test.each([
+    { name: "to one process", credential: {} },
+    { name: "to two that share a store", credential: { credential: apiClient(client) } },
+  ])("that comes twice $name sends its code once", async ({ credential }) => {
     const { server, options } = await loggedIn();
-    const again = completeLogin({ ...options, ...(await backFromLogin(options)) });
+    const again = completeLogin({ ...options, ...credential, ...(await backFromLogin(options)) });
     expect(await rejectionOf(again)).toMatchObject({ code: "login_refused" });
     expect(server.codes).toHaveLength(1);
   });
