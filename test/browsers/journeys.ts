@@ -183,7 +183,7 @@ export function pageJourneys(driver: () => Driver): void {
       },
     );
 
-    test("reads that cookies may be blocked after a login without any, and is not sent to the login again", async () => {
+    test("is told that cookies may be blocked after a login without any, and is not sent round in circles", async () => {
       const world = await worldWith({}, "never");
       const tab = await world.profile.open(world.plugin.origin);
       await until(tab, "window.begin");
