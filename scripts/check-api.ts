@@ -19,12 +19,13 @@ const reports = join(root, "test/api");
 const scratch = mkdtempSync(join(tmpdir(), "api-"));
 const silent = { logLevel: ExtractorLogLevel.None, addToApiReportFile: false } as const;
 const compilerOptions = {
-  ...{ target: "es2022", module: "nodenext", moduleResolution: "nodenext", strict: true },
-  ...{
-    skipLibCheck: true,
-    lib: ["es2023", "dom", "dom.iterable", "dom.asynciterable"],
-    types: ["node"],
-  },
+  target: "es2022",
+  module: "nodenext",
+  moduleResolution: "nodenext",
+  strict: true,
+  skipLibCheck: true,
+  lib: ["es2023", "dom", "dom.iterable", "dom.asynciterable"],
+  types: ["node"],
 };
 
 /** `./stores/file` -> `stores-file`, and `.` -> `index`. */

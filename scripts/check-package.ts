@@ -241,8 +241,14 @@ async function compileConsumer(manifest: Manifest, folder: string): Promise<read
     });
     writeFileSync(join(folder, file), imports.join(""));
     const compilerOptions = {
-      ...{ target: "ES2022", module, strict: true, noEmit: true, skipLibCheck: false },
-      ...{ lib: ["ES2023", ...lib], types, typeRoots: [join(REPOSITORY, "node_modules/@types")] },
+      target: "ES2022",
+      module,
+      strict: true,
+      noEmit: true,
+      skipLibCheck: false,
+      lib: ["ES2023", ...lib],
+      types,
+      typeRoots: [join(REPOSITORY, "node_modules/@types")],
     };
     writeFileSync(
       join(folder, "tsconfig.json"),

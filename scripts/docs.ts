@@ -83,7 +83,7 @@ export async function readDocumentation(root: string): Promise<Documentation> {
       name: readManifest(root).name,
       includeVersion: true,
       plugin: [fileURLToPath(import.meta.resolve("typedoc-plugin-missing-exports"))],
-      ...{ internalModule: OTHER_TYPES },
+      internalModule: OTHER_TYPES,
       logLevel: "Warn",
       excludeInternal: true,
       excludePrivate: true,

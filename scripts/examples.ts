@@ -80,8 +80,14 @@ export function compile(
     writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
     const sources = Object.entries(entrySources(root));
     const compilerOptions = {
-      ...{ target: "ES2022", module: "NodeNext", strict: true, noEmit: true, skipLibCheck: true },
-      ...{ lib: ["ES2023", "DOM", "DOM.Iterable"], types: ["node"], noUnusedLocals: true },
+      target: "ES2022",
+      module: "NodeNext",
+      strict: true,
+      noEmit: true,
+      skipLibCheck: true,
+      lib: ["ES2023", "DOM", "DOM.Iterable"],
+      types: ["node"],
+      noUnusedLocals: true,
       experimentalDecorators: true, // of NestJS
       typeRoots: [join(repository, "node_modules/@types")],
       paths: Object.fromEntries(sources.map(([name, source]) => [name, [source]])),

@@ -15,22 +15,24 @@ const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const backend = createBackend({
   deployments: [
     {
-      ...{
-        tenantId: "acme",
-        baseUrl: "https://service.example",
-        hostOrigin: "https://host.example",
-      },
+      tenantId: "acme",
+      baseUrl: "https://service.example",
+      hostOrigin: "https://host.example",
       launch: userInterfacePlugin({
-        ...{ clientId: "planner", keyId: "key-1" },
+        clientId: "planner",
+        keyId: "key-1",
         privateKey: String(privateKey.export({ format: "pem", type: "pkcs8" })),
       }),
       login: apiClient({
-        ...{ clientId: "portal", redirectUri: `${OWN}/auth/callback` },
+        clientId: "portal",
+        redirectUri: `${OWN}/auth/callback`,
         authorizationEndpoint: "https://service.example/authorize",
       }),
     },
   ],
-  ...{ store: memoryStore(), session: { cookie: true }, publicUrl: OWN },
+  store: memoryStore(),
+  session: { cookie: true },
+  publicUrl: OWN,
   // The wait of a refusal is not processor time.
   clock: { now: Date.now, sleep: async () => {} },
   fetch: async () => Response.json({ error: "invalid_grant" }, { status: 400 }),
@@ -84,12 +86,14 @@ const client = connect(`http://127.0.0.1:${portOf(two)}`);
  */
 const WAYS: readonly { readonly name: string; readonly bytes: number; readonly send: Send }[] = [
   {
-    ...{ name: "Request", bytes: 60_000 },
+    name: "Request",
+    bytes: 60_000,
     send: async ({ method, path, body }: Route, headers) =>
       (await backend(new Request(OWN + path, { method, headers, body: body ?? null }))).text(),
   },
   {
-    ...{ name: "HTTP/1.1", bytes: 15_000 },
+    name: "HTTP/1.1",
+    bytes: 15_000,
     send: async ({ method, path, body }, headers) => {
       const sent = http1({ port: portOf(one), method, path, headers }).end(body);
       const [answer] = await once(sent, "response");
@@ -97,7 +101,8 @@ const WAYS: readonly { readonly name: string; readonly bytes: number; readonly s
     },
   },
   {
-    ...{ name: "HTTP/2", bytes: 56_000 },
+    name: "HTTP/2",
+    bytes: 56_000,
     send: async ({ method, path, body }, headers) => {
       const stream = client.request({ ":method": method, ":path": path, ...headers });
       await once(stream.end(body).resume(), "close");

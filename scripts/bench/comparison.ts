@@ -147,8 +147,13 @@ function sidesOf(
 }
 
 const UNITS: Readonly<Record<string, number>> = {
-  ...{ ns: 1e-9, µs: 1e-6, ms: 1e-3, s: 1 },
-  ...{ kB: 1e3, MiB: 2 ** 20, requests: 1 },
+  ns: 1e-9,
+  µs: 1e-6,
+  ms: 1e-3,
+  s: 1,
+  kB: 1e3,
+  MiB: 2 ** 20,
+  requests: 1,
 };
 
 /** Reads a name and the figures behind it, such as "openapi-fetch 186 µs CPU (209 µs)". */

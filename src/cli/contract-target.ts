@@ -53,7 +53,9 @@ async function fromSettings(settings: Settings) {
   const { baseUrl, tenant: tenantId, refreshPath, authorizationEndpoint } = settings;
   const { audience: _, ...plugin } = (await readPlugin(settings)) ?? {};
   return {
-    ...{ baseUrl, tenantId, refreshPath },
+    baseUrl,
+    tenantId,
+    refreshPath,
     plugin: "clientId" in plugin ? plugin : undefined,
     serviceAccount: await readAccount(settings),
     apiClient:

@@ -152,7 +152,14 @@ async function examine(customer: Customer, found: Found, signal: AbortSignal, co
   const plugin = variant === "B" ? undefined : await readPlugin(...given).catch(asInvalid);
   const account = variant === "A" ? undefined : await readAccount(...given).catch(asInvalid);
   const input: DoctorInput = {
-    ...{ wording, baseUrl, tenantId, variant, allowInsecureHttp, plugin, account, signal },
+    wording,
+    baseUrl,
+    tenantId,
+    variant,
+    allowInsecureHttp,
+    plugin,
+    account,
+    signal,
     login: undefined,
     noCredential: "",
     registeredJwks: undefined,

@@ -43,7 +43,10 @@ function fromJsonLines(text: string): EarlierResult[] {
     const { baseUrl, tenantId, variant, works, aClientId, bClientId } = value;
     return [
       {
-        ...{ baseUrl, tenantId, variant, works },
+        baseUrl,
+        tenantId,
+        variant,
+        works,
         ...(aClientId !== undefined && { aClientId }),
         ...(bClientId !== undefined && { bClientId }),
       },

@@ -78,7 +78,11 @@ export function survey(
     throw invalidOption("concurrency", "must be a whole number, 1 or more");
   const { fetch, clock, timeoutMs, retryDeadlineMs } = options;
   const resolved = resolveServiceOptions({
-    ...{ fetch, clock, timeoutMs, retryDeadlineMs, allowInsecureHttp },
+    fetch,
+    clock,
+    timeoutMs,
+    retryDeadlineMs,
+    allowInsecureHttp,
   });
   const { customerTimeoutMs: given } = options;
   const customerTimeoutMs = requireDuration("customerTimeoutMs", given, usualCustomerTimeoutMs, 1);

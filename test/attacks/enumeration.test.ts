@@ -34,7 +34,9 @@ const world = (options: RigOptions = {}): Rig =>
         login: apiClient(() => undefined),
       },
       {
-        ...{ tenantId: "mistaken", baseUrl: SERVICE, hostOrigin: HOST },
+        tenantId: "mistaken",
+        baseUrl: SERVICE,
+        hostOrigin: HOST,
         launch: userInterfacePlugin(() => ({ clientId: "", privateKey: "none" })),
         login: loginCredential({ redirectUri: "https://elsewhere.example/auth/callback" }),
       },
@@ -115,7 +117,9 @@ function timed({ isLookedUp = false } = {}) {
   };
   const { browser } = rig({
     deployments: isLookedUp ? lookUp : list,
-    ...{ clock, onError: () => {}, timeoutMs: 20_000 },
+    clock,
+    onError: () => {},
+    timeoutMs: 20_000,
     clientKey: (request) => request.headers.get("x-client") ?? undefined,
     fetch: async (url) => {
       await sleep(tookMs[url.split("/")[5] ?? ""]?.() ?? 0);
@@ -187,7 +191,9 @@ test("the time of a refused login says nothing of a tenant, also when a function
 test.each([
   { what: "a launch", route: "POST launch", status: 401, body: (name: string) => madeUp(name) },
   {
-    ...{ what: "a launch whose code was sent before", route: "POST launch", status: 401 },
+    what: "a launch whose code was sent before",
+    route: "POST launch",
+    status: 401,
     body: (name: string) => ({ ...madeUp(name), code: "spent" }),
   },
   { what: "a session", route: "POST session", status: 204, body: (tenant: string) => ({ tenant }) },

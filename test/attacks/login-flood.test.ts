@@ -21,7 +21,7 @@ test("a write that the backend no longer waits for is dropped from the queue of 
     timeoutMs: 250,
     wrapStore: (inner) => ({
       ...inner,
-      set: (...[, , options]) => {
+      set: (_key, _value, options) => {
         signals.push(options?.signal);
         return new Promise(() => {});
       },

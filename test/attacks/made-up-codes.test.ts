@@ -162,7 +162,8 @@ test.each<{
     }),
   },
   {
-    ...{ name: "a store that is written a session", isHonest: true },
+    name: "a store that is written a session",
+    isHonest: true,
     options: (before) => ({
       wrapStore: interrupted((_, key) => key.startsWith("bivariant:backend:session:") && before()),
     }),

@@ -31,11 +31,13 @@ const ways: {
 }[] = [
   { name: "a list", isSeen: true, deployed: (honest, evil) => list(honest, evil) },
   {
-    ...{ name: "a list with functions as settings", isSeen: false },
+    name: "a list with functions as settings",
+    isSeen: false,
     deployed: (honest, evil) => list(honest, evil, { areFunctions: true }),
   },
   {
-    ...{ name: "a lookup", isSeen: false },
+    name: "a lookup",
+    isSeen: false,
     deployed: (honest, evil) => (query) =>
       list(honest, evil).find(({ tenantId }) => tenantId === query.tenantId),
   },
@@ -77,7 +79,8 @@ describe.each(ways)("with $name of deployments", ({ isSeen, deployed }) => {
     /** The bodies that the evil deployment received. */
     const stolen: string[] = [];
     const parts = rig({
-      ...{ deployments: deployed(...of), emulator: { issuerInCallback: true } },
+      deployments: deployed(...of),
+      emulator: { issuerInCallback: true },
       fetch: async (url, init) => {
         if (!url.startsWith(EVIL)) return parts.emulator.fetch(url, init);
         stolen.push(String(init?.body));

@@ -161,7 +161,8 @@ describe("many calls during a refusal", () => {
   ])("send at most $most requests in a minute to a token endpoint that $name", async (failure) => {
     const clock = steppedClock();
     const service = fakeService({
-      ...{ variant: "B", now: clock.now },
+      variant: "B",
+      now: clock.now,
       onTokenRequest: ({ answer }) => answer(failure.answer()),
     });
     const { credential, fetch } = service;

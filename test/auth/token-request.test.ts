@@ -210,26 +210,39 @@ describe("the causes of a refusal", () => {
 
   test.each<Row>([
     {
-      ...{ name: "a plugin that was disabled after it had worked", worksBefore: true },
-      ...{ provoke: disabled, rule: "plugin.enabled", cause: unregistered },
+      name: "a plugin that was disabled after it had worked",
+      worksBefore: true,
+      provoke: disabled,
+      rule: "plugin.enabled",
+      cause: unregistered,
       undecided: /only the customer's log shows which one it was/,
     },
     {
-      ...{ name: "a kid that is not the registered one, of two", provoke: withTwoKeys },
-      ...{ settings: { keyId: "another" }, rule: "assertion.key-id", cause: "jwks_mismatch" },
+      name: "a kid that is not the registered one, of two",
+      provoke: withTwoKeys,
+      settings: { keyId: "another" },
+      rule: "assertion.key-id",
+      cause: "jwks_mismatch",
     },
     {
-      ...{ name: "an aud that still holds {tenantId}", settings: { audience } },
-      ...{ rule: "assertion.audience", cause: "audience_mismatch" },
+      name: "an aud that still holds {tenantId}",
+      settings: { audience },
+      rule: "assertion.audience",
+      cause: "audience_mismatch",
     },
     {
-      ...{ name: "a wrong clock, without a Date", provoke: lateWithoutDate },
-      ...{ rule: "assertion.expiry", cause: "clock_drift", undecided: alike },
+      name: "a wrong clock, without a Date",
+      provoke: lateWithoutDate,
+      rule: "assertion.expiry",
+      cause: "clock_drift",
+      undecided: alike,
     },
     { name: "a fetch that sends the same assertion twice", ...replay, undecided: alike },
     {
-      ...{ name: "a fetch that sends an assertion twice after a success", worksBefore: true },
-      ...{ ...replay, undecided: /a fetch or proxy that retries sends one twice/ },
+      name: "a fetch that sends an assertion twice after a success",
+      worksBefore: true,
+      ...replay,
+      undecided: /a fetch or proxy that retries sends one twice/,
     },
   ])("$name: the log names $rule, and the error $cause", async (row) => {
     const server = steppedClock();

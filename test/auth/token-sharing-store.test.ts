@@ -397,7 +397,9 @@ describe("processes with one store", () => {
     const processes = [1, 2].map(() => {
       const events: string[] = [];
       const connector = createConnector({
-        ...{ credentials: [account()], fetch, clock },
+        credentials: [account()],
+        fetch,
+        clock,
         store: failingWhile(() => isDown, store),
         onEvent: ({ type }) => type.startsWith("store_") && events.push(type),
       });

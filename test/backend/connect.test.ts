@@ -140,7 +140,10 @@ describe("session", () => {
       (await parts.backend.session(requestOf(answer))).stateKey;
     const launched = await parts.launch();
     expect(await parts.backend.session(requestOf(launched))).toMatchObject({
-      ...{ variant: "A", tenantId: "acme", baseUrl: SERVICE, operator: { userId: "ada" } },
+      variant: "A",
+      tenantId: "acme",
+      baseUrl: SERVICE,
+      operator: { userId: "ada" },
       roles: ada.roles,
     });
     expect(await keyOf(await parts.launch())).toBe(await keyOf(launched));

@@ -108,7 +108,9 @@ describe("identify", () => {
     expect([parts.told.length, told]).toMatchObject([
       1,
       {
-        ...{ status: 502, code: "identify_failed", route: "callback" },
+        status: 502,
+        code: "identify_failed",
+        route: "callback",
         error: { variant: "B", baseUrl: SERVICE, tenantId: "acme" },
       },
     ]);

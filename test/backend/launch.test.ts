@@ -74,7 +74,9 @@ describe("a launch", () => {
   test("goes to the deployment that is configured for its host and tenant", async () => {
     const seen: string[] = [];
     const of = (name: string, tenantId: string) => ({
-      ...{ tenantId, baseUrl: `https://${name}.example`, launch: launchCredential() },
+      tenantId,
+      baseUrl: `https://${name}.example`,
+      launch: launchCredential(),
       hostOrigin: `https://host.${name}.example`,
     });
     const { browser } = rig({
@@ -222,7 +224,8 @@ describe("a code", () => {
       },
     });
     const request = browser.request("POST", "/auth/launch", {
-      ...{ signal: gone.signal, body: JSON.stringify(launchBody()) },
+      signal: gone.signal,
+      body: JSON.stringify(launchBody()),
       headers: { "content-type": "application/json", origin: OWN },
     });
     expect((await backend(request)).status).toBe(499);

@@ -64,8 +64,11 @@ describe("a login", () => {
     const url = new URL(answer.headers.get("location") ?? "");
     expect(url.origin + url.pathname).toBe(`${SERVICE}/v1/auth/authorize`);
     expect(Object.fromEntries(url.searchParams)).toMatchObject({
-      ...{ response_type: "code", client_id: "portal", redirect_uri: CALLBACK },
-      ...{ code_challenge_method: "S256", code_challenge: expect.stringMatching(/^[\w-]{43}$/) },
+      response_type: "code",
+      client_id: "portal",
+      redirect_uri: CALLBACK,
+      code_challenge_method: "S256",
+      code_challenge: expect.stringMatching(/^[\w-]{43}$/),
       state: expect.stringMatching(/^[\w-]{20,}$/),
     });
     expect(browser.setCookies).toEqual([
@@ -87,7 +90,9 @@ describe("a login", () => {
       200,
       {
         session: expect.stringMatching(/^[\w-]{43}$/),
-        ...{ variant: "B", tenantId: "acme", expiresAt: clock.now() + 8 * 3_600_000 },
+        variant: "B",
+        tenantId: "acme",
+        expiresAt: clock.now() + 8 * 3_600_000,
       },
     ]);
     expect((await browser.post("/auth/session")).status).toBe(204);

@@ -36,29 +36,37 @@ test.each<{ name: string; change: object; option?: string; code?: string; public
   },
   { name: "a misspelt field", change: { hostOrigins: [HOST] } },
   {
-    ...{ name: "a base URL that is not absolute", change: { baseUrl: "service.example" } },
-    ...{ option: "baseUrl", code: "base_url_invalid" },
+    name: "a base URL that is not absolute",
+    change: { baseUrl: "service.example" },
+    option: "baseUrl",
+    code: "base_url_invalid",
   },
   {
-    ...{ name: "a base URL over plain http", change: { baseUrl: "http://service.example" } },
-    ...{ option: "baseUrl", code: "base_url_insecure" },
+    name: "a base URL over plain http",
+    change: { baseUrl: "http://service.example" },
+    option: "baseUrl",
+    code: "base_url_insecure",
   },
   {
-    ...{ name: "a tenant id that leads to another path", change: { tenantId: ".." } },
-    ...{ option: "tenantId", code: "tenant_id_invalid" },
+    name: "a tenant id that leads to another path",
+    change: { tenantId: ".." },
+    option: "tenantId",
+    code: "tenant_id_invalid",
   },
   ...[
     { redirectUri: `${OWN}/auth/callbacks` },
     { redirectUri: "https://127.0.0.1/auth/callback", publicUrl: OWN },
     { redirectUri: "http://planner.example/auth/callback", publicUrl: OWN },
   ].map(({ redirectUri, ...more }) => ({
-    ...{ name: `redirectUri ${redirectUri}`, change: { login: loginCredential({ redirectUri }) } },
+    name: `redirectUri ${redirectUri}`,
+    change: { login: loginCredential({ redirectUri }) },
     ...more,
   })),
   {
     name: "a redirectUri that is not absolute",
     change: { login: loginCredential({ redirectUri: "/auth/callback" }) },
-    ...{ option: "redirectUri", code: "credential_invalid" },
+    option: "redirectUri",
+    code: "credential_invalid",
   },
 ])("createBackend refuses a deployment with $name", ({ change, publicUrl, ...row }) => {
   const { option = "deployments", code = "option_invalid" } = row;
@@ -121,7 +129,9 @@ test.each([
 });
 
 const lan = {
-  ...{ ...right, baseUrl: "http://service.lan", hostOrigin: "http://host.lan" },
+  ...right,
+  baseUrl: "http://service.lan",
+  hostOrigin: "http://host.lan",
   login: loginCredential({ redirectUri: "http://planner.lan/auth/callback" }),
 };
 const hosts = ["a_b.example.", "bücher.example", "192.0.2.1", "[2001:db8::1]:8443", "localhost"];

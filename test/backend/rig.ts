@@ -59,7 +59,10 @@ export function loginCredential(
 
 /** A deployment that only launches. */
 export const launching = (): LaunchDeployment => ({
-  ...{ tenantId: "acme", baseUrl: SERVICE, hostOrigin: HOST, launch: launchCredential() },
+  tenantId: "acme",
+  baseUrl: SERVICE,
+  hostOrigin: HOST,
+  launch: launchCredential(),
 });
 export const bearer = (session: string | undefined): Record<string, string> => ({
   authorization: `Bearer ${session}`,
@@ -142,8 +145,12 @@ export function rig({ emulator: emulatorOptions, wrapStore, ...options }: RigOpt
   const emulator = createEmulator({ publicUrl: SERVICE, now: clock.now, ...emulatorOptions });
   for (const clientId of ["planner", "other-plugin"])
     emulator.registerPlugin({
-      ...{ clientId, tenantId: "acme", type: "user_interface", scopes: ["devices:read"] },
-      ...{ jwks: { keys: [{ ...publicJwk(rsaKey()), kid: "key-1" }] }, pageUrl: `${OWN}/` },
+      clientId,
+      tenantId: "acme",
+      type: "user_interface",
+      scopes: ["devices:read"],
+      jwks: { keys: [{ ...publicJwk(rsaKey()), kid: "key-1" }] },
+      pageUrl: `${OWN}/`,
     });
   emulator.registerOperator(ada);
   emulator.registerOperator({ ...ada, userId: "grace", firstname: "Grace", lastname: "Hopper" });
@@ -153,7 +160,8 @@ export function rig({ emulator: emulatorOptions, wrapStore, ...options }: RigOpt
   const told: Told[] = [];
   const defaults: BackendOptions = {
     deployments: [{ ...launching(), login: loginCredential() }],
-    ...{ store, clock: waitless(() => emulator.clock.now()) },
+    store,
+    clock: waitless(() => emulator.clock.now()),
     fetch: (url, init) => emulator.fetch(url, init),
     onError: (error, context) => void told.push({ error, ...context }),
   };
@@ -179,7 +187,16 @@ export function rig({ emulator: emulatorOptions, wrapStore, ...options }: RigOpt
     return by.get(callbackUrl);
   };
   return {
-    ...{ backend, emulator, clock, store, told, browser, another, elsewhere, launchBody, login },
+    backend,
+    emulator,
+    clock,
+    store,
+    told,
+    browser,
+    another,
+    elsewhere,
+    launchBody,
+    login,
     async launch(by = browser) {
       const answer = await by.post("/auth/launch", launchBody());
       if (answer.status !== 200) throw new Error(`launch: ${answer.status} ${await answer.text()}`);

@@ -387,8 +387,12 @@ describe("a logout everywhere", () => {
 test("everything that the backend stores expires, as the settings say", async () => {
   const [lifetimeMs, day] = [180 * minute, 1_440 * minute];
   const longestMs: Record<string, number> = {
-    ...{ session: lifetimeMs + day, person: lifetimeMs + day, grant: lifetimeMs + 60 * minute },
-    ...{ login: 20 * minute, code: 11 * minute, "login-key": 90 * day },
+    session: lifetimeMs + day,
+    person: lifetimeMs + day,
+    grant: lifetimeMs + 60 * minute,
+    login: 20 * minute,
+    code: 11 * minute,
+    "login-key": 90 * day,
   };
   const writes: { kind: string; leftMs: number }[] = [];
   const wrapStore = interrupted((operation, key, _value, { expiresAt = Number.NaN } = {}) => {

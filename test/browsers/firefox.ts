@@ -100,7 +100,8 @@ async function launch(program: string): Promise<Firefox> {
   await send("session.new", { capabilities: {} });
   await send("session.subscribe", { events: ["log.entryAdded"] });
   return {
-    ...{ send, errors },
+    send,
+    errors,
     async close() {
       socket.terminate();
       child.kill("SIGKILL");

@@ -76,8 +76,12 @@ export function shownPages(driver: () => Driver): void {
     const { url, redirectUri } = await emulated();
     const profile = await profileIn(driver());
     const query = new URLSearchParams({
-      ...{ response_type: "code", client_id: "portal", redirect_uri: redirectUri, state: "s" },
-      ...{ code_challenge: "c".repeat(43), code_challenge_method: "S256" },
+      response_type: "code",
+      client_id: "portal",
+      redirect_uri: redirectUri,
+      state: "s",
+      code_challenge: "c".repeat(43),
+      code_challenge_method: "S256",
     });
     const tab = await profile.open(`${url}/v1/auth/authorize?${query}`);
     await expectGood(profile, tab);

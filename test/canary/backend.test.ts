@@ -42,7 +42,9 @@ type Answer = (body: string) => Response | Promise<Response>;
 function backendOf(answerToken: Answer, { cookie = false, identifies = true } = {}): Backend {
   return createBackend({
     deployments: [{ ...launching(), login: loginCredential({ clientSecret }) }],
-    ...{ store: memoryStore(), session: { cookie }, clock: waitless() },
+    store: memoryStore(),
+    session: { cookie },
+    clock: waitless(),
     identify: async (service) => {
       const { value } = await service.auth.getAccessToken();
       outputs.push(shown(service));
@@ -63,7 +65,9 @@ function backendOf(answerToken: Answer, { cookie = false, identifies = true } = 
 
 const tokens = () =>
   Response.json({
-    ...{ access_token: accessToken, refresh_token: refreshToken, expires_in: 3_600 },
+    access_token: accessToken,
+    refresh_token: refreshToken,
+    expires_in: 3_600,
     revo: { tenant: "acme", user: { userId: "ada" }, roles: [{ name: "planner" }] },
   });
 

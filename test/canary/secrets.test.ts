@@ -85,7 +85,10 @@ let printed: unknown[];
 /** What a collector of telemetry receives. */
 const reported = () =>
   spans.getFinishedSpans().map(({ name, attributes, status, events }) => ({
-    ...{ name, attributes, status, events },
+    name,
+    attributes,
+    status,
+    events,
   }));
 
 function forgetOutputs(): void {
@@ -282,7 +285,7 @@ describe("what a token endpoint echoes is in no output of", () => {
     const privateKey = pkcs8(rsaKey());
     const credential = userInterfacePlugin({ clientId: "canary-plugin", privateKey });
     await eachEcho(echo, async (fetch) => {
-      const options = { ...target, credential, fetch, onEvent, ...{ code, codeVerifier } };
+      const options = { ...target, credential, fetch, onEvent, code, codeVerifier };
       return [await redeemLaunch(options).catch((error: unknown) => error)];
     });
   });
@@ -337,7 +340,10 @@ describe("what a token endpoint echoes is in no output of", () => {
       // One host echoes token requests. The other issues tokens, and echoes the bearer.
       const customers = (["A", "B"] as const).flatMap((variant) =>
         [target.baseUrl, "https://issues.example"].map((baseUrl) => ({
-          ...{ baseUrl, tenantId, variant, ...clientOf[variant] },
+          baseUrl,
+          tenantId,
+          variant,
+          ...clientOf[variant],
         })),
       );
       await eachEcho(echo, async (hostile) => {
@@ -367,7 +373,9 @@ describe("what a token endpoint echoes is in no output of", () => {
       const options = {
         baseUrl: target.baseUrl,
         credential: apiClient({ ...client, clientSecret }),
-        ...{ store: memoryStore({ clock }), clock, onEvent },
+        store: memoryStore({ clock }),
+        clock,
+        onEvent,
         fetch: async (url: string, init?: RequestInit) =>
           isHostile ? hostile(url, init) : Response.json(granted),
       };

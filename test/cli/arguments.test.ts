@@ -178,8 +178,11 @@ describe("a credential", () => {
   const inVariable = (key: string) => ({ ...A, [keyFile]: "", BIVARIANT_A_PRIVATE_KEY: key });
   const oneLine = privateKeyPem.replaceAll("\n", "\\n");
   const elsewhere = {
-    ...{ BIVARIANT_BASE_URL: "https://x.invalid", [idA]: "stranger", BIVARIANT_VARIANT: "B" },
-    ...{ BIVARIANT_TENANT: "nowhere", BIVARIANT_A_KEY_ID: "" },
+    BIVARIANT_BASE_URL: "https://x.invalid",
+    [idA]: "stranger",
+    BIVARIANT_VARIANT: "B",
+    BIVARIANT_TENANT: "nowhere",
+    BIVARIANT_A_KEY_ID: "",
   };
   const flags = () =>
     `--base-url ${deployment.env.BIVARIANT_BASE_URL}/ --a-client-id reporter --tenant acme ` +

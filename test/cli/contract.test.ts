@@ -69,8 +69,13 @@ describe("bivariant contract", () => {
     const { results, summary } = JSON.parse(stdout);
     expect(results).toHaveLength(4);
     expect(results.at(-1)).toMatchObject({
-      ...{ id: mediaType, rule: mediaType, variant: "A", section: "4.1", result: "holds" },
-      ...{ expected: expect.any(String), observed: "400 invalid_grant." },
+      id: mediaType,
+      rule: mediaType,
+      variant: "A",
+      section: "4.1",
+      result: "holds",
+      expected: expect.any(String),
+      observed: "400 invalid_grant.",
       evidence: [{ status: 200 }, { status: 400, body: expect.stringContaining("invalid_grant") }],
     });
     const counts = { holds: 2, breaks: 0, learnt: 2, "not tried": 0, requests: 5 };

@@ -23,7 +23,12 @@ beforeAll(async () => {
 
 /** The registered form of a key that has no kid of its own. */
 const registered = (n: unknown, e: unknown) => ({
-  ...{ kty: "RSA", kid: expect.stringMatching(/^[\w-]{43}$/), use: "sig", alg: "RS256", n, e },
+  kty: "RSA",
+  kid: expect.stringMatching(/^[\w-]{43}$/),
+  use: "sig",
+  alg: "RS256",
+  n,
+  e,
 });
 
 const at = (name: string) => join(deployment.folder, name);

@@ -163,7 +163,9 @@ describe("survey", () => {
     expect(result.stdout).toContain("At most 27 requests to 5 customers");
     const { stdout } = await cli(["survey", file, "--dry-run", "--json"], env);
     expect(JSON.parse(stdout.split("\n")[0] ?? "")).toEqual({
-      ...{ tenantId: "one", baseUrl: urls.a, line: 2 },
+      tenantId: "one",
+      baseUrl: urls.a,
+      line: 2,
       requests: { detection: 3, token: 1, call: 1, doctor: 1, total: 6 },
     });
     expect(requests()).toBe(before);

@@ -18,7 +18,11 @@ import { rejectionOf } from "../support/wait.js";
 import { scriptedService } from "./scripted-service.js";
 
 const operation = (method: string, rest: object = {}) => ({
-  ...{ method, path: "/v1/things", success: [200], failure: [], ...rest },
+  method,
+  path: "/v1/things",
+  success: [200],
+  failure: [],
+  ...rest,
 });
 const table = {
   read: operation("GET"),

@@ -68,7 +68,10 @@ test.each(rows)(
     const data = (await ours?.(path, init))?.data;
     const expected = (await theirs[method]?.(path, init))?.data;
     const [sent, wanted] = server.requests.map(({ method, path, body, headers }) => ({
-      ...{ method, path: decodeURIComponent(path), body, type: headers["content-type"] },
+      method,
+      path: decodeURIComponent(path),
+      body,
+      type: headers["content-type"],
       own: [headers["x-one"], headers["x-two"]],
     }));
     expect(sent).toEqual(wanted);

@@ -17,7 +17,9 @@ const addNote = { ...operation("/v1/notes/{noteId}"), method: "POST" };
 const addForm = { ...addNote, contentType: "application/x-www-form-urlencoded" };
 const addTitle = { ...addNote, bodyRequired: true };
 const operationsUnder = (root: string) => ({
-  ...{ addNote, addForm, addTitle },
+  addNote,
+  addForm,
+  addTitle,
   getDevice: operation(`${root}/devices/{deviceId}`),
   download: operation(`${root}/files/{name}.{extension}`),
 });

@@ -55,39 +55,49 @@ const getToken = (url: string) =>
 const configuration: Record<ConfigurationErrorCode, Row> = {
   base_url_invalid: {
     provoke: () => connecting({ baseUrl: `${baseUrl}?key=query-secret-1` }),
-    ...{ option: "baseUrl", advice: /Pass the address of/, secret: "query-secret-1" },
+    option: "baseUrl",
+    advice: /Pass the address of/,
+    secret: "query-secret-1",
   },
   base_url_insecure: {
     provoke: () => connecting({ baseUrl: "http://service.example" }),
-    ...{ option: "baseUrl", advice: /Use https or localhost, or set allowInsecureHttp/ },
+    option: "baseUrl",
+    advice: /Use https or localhost, or set allowInsecureHttp/,
   },
   tenant_id_invalid: {
     provoke: () => connecting({ tenantId: "{tenantId}" }),
-    ...{ option: "tenantId", advice: /Pass the tenant's id/ },
+    option: "tenantId",
+    advice: /Pass the tenant's id/,
   },
   credential_missing: {
     provoke: () => connecting({ credentials: [] }),
-    ...{ option: "credentials", advice: /Pass servicePlugin.* serviceAccount/ },
+    option: "credentials",
+    advice: /Pass servicePlugin.* serviceAccount/,
   },
   credential_invalid: {
     provoke: () => connecting({ credentials: [plugin(), account({ clientSecret: "" })] }),
-    ...{ option: "clientSecret", advice: /clientSecret must be a string/ },
+    option: "clientSecret",
+    advice: /clientSecret must be a string/,
   },
   key_invalid: {
     provoke: () => withKey(pkcs8(rsaKey()).replace(/-----END.*/s, "")),
-    ...{ option: "privateKey", advice: /END line is missing/ },
+    option: "privateKey",
+    advice: /END line is missing/,
   },
   key_unsupported: {
     provoke: () => withKey(pkcs8(ecKey())),
-    ...{ option: "privateKey", advice: /only RSA keys sign RS256.*openssl genpkey/s },
+    option: "privateKey",
+    advice: /only RSA keys sign RS256.*openssl genpkey/s,
   },
   key_too_short: {
     provoke: () => withKey(pkcs8(shortRsaKey())),
-    ...{ option: "privateKey", advice: /1024 bits.*2048 or more.*openssl genpkey/s },
+    option: "privateKey",
+    advice: /1024 bits.*2048 or more.*openssl genpkey/s,
   },
   key_id_required: {
     provoke: async () => withKey(await cryptoKey(rsaKey(), { extractable: false })),
-    ...{ option: "keyId", advice: /Pass keyId/ },
+    option: "keyId",
+    advice: /Pass keyId/,
   },
   operation_unknown: {
     provoke: () => callWith({}, "rebootDevice"),
@@ -95,72 +105,98 @@ const configuration: Record<ConfigurationErrorCode, Row> = {
   },
   path_parameter_missing: {
     provoke: () => callWith({}),
-    ...{ option: "params.path.deviceId", advice: /"deviceId" is missing/ },
+    option: "params.path.deviceId",
+    advice: /"deviceId" is missing/,
   },
   path_parameter_invalid: {
     provoke: () => callWith({ deviceId: ".." }),
-    ...{ option: "params.path.deviceId", advice: /Pass an id, not a path/ },
+    option: "params.path.deviceId",
+    advice: /Pass an id, not a path/,
   },
   option_invalid: {
     provoke: () => connecting({ timeoutMs: -1 }),
-    ...{ option: "timeoutMs", advice: /milliseconds from 1/ },
+    option: "timeoutMs",
+    advice: /milliseconds from 1/,
   },
 };
 
 const connectTo = (url: string) => connecting({ baseUrl: url });
 const variant: Record<VariantErrorCode, Row> = {
   variant_not_served: {
-    ...{ server: () => ({ status: 404 }), provoke: connectTo, requests: 2 },
+    server: () => ({ status: 404 }),
+    provoke: connectTo,
+    requests: 2,
     advice: /wrong tenant id looks the same.*variant: "A" or variant: "B"/s,
   },
   variant_unknown: {
-    ...{ server: () => ({ status: 403 }), provoke: connectTo, requests: 2 },
+    server: () => ({ status: 403 }),
+    provoke: connectTo,
+    requests: 2,
     advice: /variant: "A" or variant: "B"/,
   },
   variant_changed: {
     provoke: async (url) => (await connectTo(url)).auth.getAccessToken(),
     // One request that finds A, one token request, and three requests that find B.
-    ...{ server: moving(), advice: /Connect again/, requests: 5 },
+    server: moving(),
+    advice: /Connect again/,
+    requests: 5,
   },
 };
 
 const unexpected: Record<UnexpectedResponseErrorCode, Row> = {
   response_not_json: {
     server: () => page,
-    ...{ provoke: getToken, advice: /Is baseUrl right/, requests: 1, secret: "page-secret" },
+    provoke: getToken,
+    advice: /Is baseUrl right/,
+    requests: 1,
+    secret: "page-secret",
   },
   response_media_type: {
     server: ({ path }) => (path === "/v1/image" ? page : token),
     provoke: (url) => callWith({}, "image", url),
-    ...{ advice: /image\/png.*Check baseUrl/, requests: 2, secret: "page-secret" },
+    advice: /image\/png.*Check baseUrl/,
+    requests: 2,
+    secret: "page-secret",
   },
   response_too_large: {
     server: () => json(200, `{"access_token":"large-secret","pad":"${"x".repeat(1024 * 1024)}"}`),
-    ...{ provoke: getToken, advice: /larger than 1 MiB/, requests: 1, secret: "large-secret" },
+    provoke: getToken,
+    advice: /larger than 1 MiB/,
+    requests: 1,
+    secret: "large-secret",
   },
   response_shape: {
     server: () => json(200, { token: "misnamed-secret" }),
-    ...{ provoke: getToken, advice: /access_token: a string/, requests: 1, secret: "misnamed" },
+    provoke: getToken,
+    advice: /access_token: a string/,
+    requests: 1,
+    secret: "misnamed",
   },
   response_redirected: {
     server: ({ path }) =>
       path.endsWith("/v1/auth/token") ? { status: 302, headers: { location: "/x" } } : token,
-    ...{ provoke: getToken, advice: /Is baseUrl the final address/, requests: 1 },
+    provoke: getToken,
+    advice: /Is baseUrl the final address/,
+    requests: 1,
   },
 };
 
 const transport: Record<TransportErrorCode, Row> = {
   network_failed: {
-    ...{ server: () => "reset" as const, provoke: connectTo, requests: 1 },
+    server: () => "reset" as const,
+    provoke: connectTo,
+    requests: 1,
     advice: /Check the address, the network and the proxy/,
   },
   timed_out: {
-    ...{ server: () => "silence" as const, requests: 1 },
+    server: () => "silence" as const,
+    requests: 1,
     provoke: (url, clock) => connecting({ baseUrl: url, clock, timeoutMs: 7_000 }),
     advice: /7000 ms\. Check .* raise timeoutMs/,
   },
   tls_failed: {
-    ...{ server: () => token, provoke: (url: string) => getToken(url.replace("http:", "https:")) },
+    server: () => token,
+    provoke: (url: string) => getToken(url.replace("http:", "https:")),
     advice: /Check the certificate/,
   },
 };

@@ -102,8 +102,13 @@ const rows: readonly Row[] = [
  * weeks would show.
  */
 const chooseNothing: readonly OptionId[] = [
-  ...(["publicUrl", "admin", "api", "routes", "respond"] as const),
-  ...(["refreshTokens.lifetimeSeconds", "refreshTokens.idleSeconds"] as const),
+  "publicUrl",
+  "admin",
+  "api",
+  "routes",
+  "respond",
+  "refreshTokens.lifetimeSeconds",
+  "refreshTokens.idleSeconds",
 ];
 
 test.each(rows)(

@@ -105,7 +105,10 @@ test("a large body closes its connection, so that no later request meets one tha
 
 describe("a comparison with an earlier run", () => {
   const one = (changes: Partial<ComparedResult> = {}): ComparedResult => ({
-    ...{ id: "assertion.kid", variant: "A", result: "learnt", observed: "Refused." },
+    id: "assertion.kid",
+    variant: "A",
+    result: "learnt",
+    observed: "Refused.",
     ...changes,
   });
   const settings = { requireKid: false };

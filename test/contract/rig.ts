@@ -41,7 +41,11 @@ const [first, second] = keys as [(typeof keys)[0], (typeof keys)[0]];
  * All plugins but one have the first key alone: the emulator would take its time to make others.
  */
 const plugin = (clientId: string, type: "service" | "user_interface", more: object = {}) => ({
-  ...{ clientId, tenantId, type, scopes, jwks: { keys: [first.publicJwk] } },
+  clientId,
+  tenantId,
+  type,
+  scopes,
+  jwks: { keys: [first.publicJwk] },
   ...more,
 });
 
@@ -80,7 +84,9 @@ export function createRig(emulatorOptions: EmulatorOptions = {}): Rig {
       ],
       serviceAccounts: [{ clientId: "nightly", clientSecret: "a secret of the account", tenantId }],
       apiClients: ["portal", "kiosk"].map((clientId) => ({
-        ...{ clientId, tenantId, redirectUris: [redirectUri] },
+        clientId,
+        tenantId,
+        redirectUris: [redirectUri],
         ...(clientId === "portal" && { clientSecret: "a secret of the portal" }),
       })),
     } as never,

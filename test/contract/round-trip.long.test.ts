@@ -29,7 +29,10 @@ const deployment: EmulatorOptions = {
     { id: "front", name: "Front door", battery: 80, ...front },
     { id: "back", name: "Back door", battery: null, room: { floor: 0.5 }, tags: [], seen: {} },
   ],
-  ...{ successStatus: 201, bearerStatus: 403, revoShape: "flat", refreshPath },
+  successStatus: 201,
+  bearerStatus: 403,
+  revoShape: "flat",
+  refreshPath,
   bearerBody: { problem: { code: "E7", hint: "Sign in." } },
   clientErrorBody: { fault: "refused", trace: 7 },
   tokenResponseExtras: { token_type: "Bearer", expires_in: 3600, session: { region: "eu" } },
@@ -89,8 +92,11 @@ test("one run learns what the description does not show", () => {
   expect(results.filter(({ result }) => result === "breaks")).toEqual([]);
   expect(learnt.conflicts).toEqual([]);
   expect(learnt.settings).toMatchObject({
-    ...{ successStatus: 201, bearerStatus: 403, unauthorizedStatuses: [403] },
-    ...{ revoShape: "flat", refreshPath },
+    successStatus: 201,
+    bearerStatus: 403,
+    unauthorizedStatuses: [403],
+    revoShape: "flat",
+    refreshPath,
     bearerBody: { problem: { code: "string", hint: "string" } },
     clientErrorBody: { fault: "string", trace: 0 },
     tokenResponseExtras: { token_type: "Bearer", expires_in: 3600, session: { region: "string" } },
@@ -124,8 +130,14 @@ test("the types of the overlay compile with TypeScript 5.9, and the values of a 
   const credentials = { A: servicePlugin(plugin as never), B: serviceAccount(account as never) };
   const open = (variant: "A" | "B", fetch: typeof rig.emulator.fetch) =>
     connect({
-      ...{ ...learnt.settings, api, variant, baseUrl, tenantId: tenantId as string },
-      ...{ credentials: [credentials[variant]], fetch, clock: rig.emulator.clock },
+      ...learnt.settings,
+      api,
+      variant,
+      baseUrl,
+      tenantId: tenantId as string,
+      credentials: [credentials[variant]],
+      fetch,
+      clock: rig.emulator.clock,
     } as never);
   for (const variant of ["A", "B"] as const)
     expect(await read(await open(variant, rig.emulator.fetch))).toEqual([

@@ -10,10 +10,14 @@ import { createRig } from "./rig.js";
 /** Rules that no request of an integration can see. */
 const unseen: readonly RuleId[] = [
   // The pages of the host application and of the login are not described.
-  ...(["launch.form", "launch.signed-in"] as const),
-  ...(["login.form", "login.pending", "login.credentials"] as const),
+  "launch.form",
+  "launch.signed-in",
+  "login.form",
+  "login.pending",
+  "login.credentials",
   // The description shows no parameter and no body that could be wrong.
-  ...(["request.parameters", "request.body"] as const),
+  "request.parameters",
+  "request.body",
 ];
 
 /**

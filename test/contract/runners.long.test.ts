@@ -11,8 +11,11 @@ const folder = makeCacheFolder();
 const modules = join(root, "node_modules");
 /** Jest and vitest leave out what is below node_modules, where this folder is. */
 const jestConfig = JSON.stringify({
-  ...{ rootDir: folder, transform: {}, haste: { retainAllFiles: true } },
-  ...{ testMatch: ["**/jest-globals.test.mjs"], testPathIgnorePatterns: [] },
+  rootDir: folder,
+  transform: {},
+  haste: { retainAllFiles: true },
+  testMatch: ["**/jest-globals.test.mjs"],
+  testPathIgnorePatterns: [],
 });
 const vitestConfig = 'export default { test: { include: ["vitest.test.mjs"], exclude: [] } };';
 

@@ -17,7 +17,9 @@ const string = { type: "string" };
 const door = (id: string) => ({ id, battery: 3 });
 const mapOf = (additionalProperties: object) => ({ type: "object", additionalProperties });
 const objectOf = (properties: object, required = Object.keys(properties).sort()) => ({
-  ...{ type: "object", properties, ...(required.length > 0 && { required }) },
+  type: "object",
+  properties,
+  ...(required.length > 0 && { required }),
 });
 const deep = (levels: number): unknown => JSON.parse("[".repeat(levels) + "]".repeat(levels));
 /** The same few names, again and again, and longer and longer ones. */

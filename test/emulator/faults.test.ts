@@ -23,7 +23,9 @@ const lengthOf = (text: string) => ({
 });
 const empty = (status: number) => ({ status, type: null, length: "0", text: "" });
 const answered = (status: number, type: string, text: string) => () => ({
-  ...{ status, type, ...lengthOf(text) },
+  status,
+  type,
+  ...lengthOf(text),
 });
 /** The connection breaks after this part of the body. */
 const cut =
@@ -34,7 +36,8 @@ const cut =
     return { ...real, length: String(text.length), text: part(text), bodyFailed };
   };
 const halved = ({ text = "", ...real }: Observed) => ({
-  ...{ ...real, ...lengthOf(text.slice(0, Math.ceil(text.length / 2))) },
+  ...real,
+  ...lengthOf(text.slice(0, Math.ceil(text.length / 2))),
 });
 const limited = (
   retryAfter: "date" | "absent" | string | undefined,
@@ -70,7 +73,9 @@ const rows: Row[] = [
     seen: answered(200, JSON_TYPE, '"<h1>"'),
   },
   {
-    ...{ name: "a redirect", fault: redirect, header: ["location", location] },
+    name: "a redirect",
+    fault: redirect,
+    header: ["location", location],
     seen: () => empty(307),
   },
   limited(undefined, "1"),

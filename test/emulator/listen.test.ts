@@ -172,7 +172,11 @@ describe("a body that is too large", () => {
     { name: "A", path: TOKEN, status: 400, ...chunked },
     { name: "B", path: "/v1/auth/token", status: 413, ...chunked },
     {
-      ...{ name: "B", path: "/v1/auth/token", status: 413, part: mebibyte, end: "" },
+      name: "B",
+      path: "/v1/auth/token",
+      status: 413,
+      part: mebibyte,
+      end: "",
       framing: "Content-Length: 8388608",
     },
   ];

@@ -101,7 +101,8 @@ describe("an option", () => {
   ])("is refused, and the error does not quote its value: %o", (settings, issue) => {
     expect(() => createEmulator(settings)).toThrow(
       expect.objectContaining({
-        ...{ name: "EmulatorError", code: "option_invalid" },
+        name: "EmulatorError",
+        code: "option_invalid",
         issues: [expect.stringMatching(issue)],
         message: expect.not.stringContaining("hunter2"),
       }),
@@ -181,7 +182,8 @@ describe("an argument", () => {
     [null, /object/],
   ])("of listen is refused: %o", async (address, issue) => {
     await expect(createEmulator().listen(wrong(address))).rejects.toMatchObject({
-      ...{ name: "EmulatorError", code: "option_invalid" },
+      name: "EmulatorError",
+      code: "option_invalid",
       issues: [expect.stringMatching(issue)],
     });
   });

@@ -140,10 +140,6 @@ export async function rejection(response: Response): Promise<unknown> {
   return { status: response.status, body: await response.json() };
 }
 
-export function rejectedWith(error: string): unknown {
-  return { status: 400, body: { error, error_description: REJECTED } };
-}
-
 export const ada: OperatorRegistration = {
   tenantId: "acme",
   userId: "ada",

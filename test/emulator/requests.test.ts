@@ -443,7 +443,8 @@ describe("the option respond", () => {
     const route = { operationId: "own", method: "POST", path: "/v1/own/{id}" } as const;
     const routes: EmulatorOptions["routes"] = [
       {
-        ...{ ...route, takesPluginTokens: false },
+        ...route,
+        takesPluginTokens: false,
         respond: ({ params, body, request }) => void calls.push(params, body, request.bodyUsed),
       },
     ];

@@ -102,7 +102,9 @@ function recorded(operation: object, answer: () => Response) {
   const entry = { method: "GET", path: "/v1/own", success: [200], failure: [], ...operation };
   const api = { operations: { A: {}, B: { own: entry } } } as never;
   const auth = {
-    ...{ variant: "B" as const, ...target, invalidate: () => undefined },
+    variant: "B" as const,
+    ...target,
+    invalidate: () => undefined,
     getAccessToken: async () => ({ value: "a-token", expiresAt: Date.now() + 3_600_000 }),
   };
   const call = (init: object) =>

@@ -116,7 +116,9 @@ async function inProcess(folder: string, command: string, ...args: string[]): Pr
 
 async function inWorkerd(folder: string): Promise<Results> {
   const miniflare = new Miniflare({
-    ...{ compatibilityDate: "2026-04-01", compatibilityFlags: ["nodejs_compat"], modules: true },
+    compatibilityDate: "2026-04-01",
+    compatibilityFlags: ["nodejs_compat"],
+    modules: true,
     script: readFileSync(join(folder, "worker.mjs"), "utf8"),
   });
   try {

@@ -112,7 +112,10 @@ export async function fuzz(parser: Parser, inputs: number, options: FuzzOptions)
   if (options.growth === true && slowest.text !== "")
     broken.push(...(await steepest(parser, slowest.text)));
   return {
-    ...{ name: parser.name, inputs: done, outcomes, broken },
+    name: parser.name,
+    inputs: done,
+    outcomes,
+    broken,
     perSecond: Math.round(done / seconds),
     heapMiB: mebibytes(heap),
     keptMiB: mebibytes(kept),
@@ -136,7 +139,9 @@ export async function outcomeOf({ parse }: Parser, text: string, way?: number): 
 
 async function steepest(parser: Parser, text: string): Promise<readonly string[]> {
   const entry = {
-    ...{ name: parser.name, most: GROWN, reaches: /(?:)/ },
+    name: parser.name,
+    most: GROWN,
+    reaches: /(?:)/,
     prepare: (size: number) => {
       const grown = text.repeat(Math.ceil(size / text.length)).slice(0, size);
       return () => outcomeOf(parser, grown);

@@ -68,7 +68,9 @@ const dates = [
 ];
 const headerParsers: readonly Parser[] = [
   {
-    ...{ name: "Retry-After", share: 120, examples: ["120", "0", "86401", "1.5", ...dates] },
+    name: "Retry-After",
+    share: 120,
+    examples: ["120", "0", "86401", "1.5", ...dates],
     parse(text) {
       const headers = new Headers({
         "retry-after": headerOf(text),
@@ -79,7 +81,9 @@ const headerParsers: readonly Parser[] = [
     },
   },
   {
-    ...{ name: "Date", share: 120, examples: dates },
+    name: "Date",
+    share: 120,
+    examples: dates,
     parse(text) {
       const headers = new Headers({ date: headerOf(text) });
       const offset = new ServerClock().observe({ headers, sentAt: now(), receivedAt: now() });
@@ -159,10 +163,16 @@ const problem = {
 };
 const wholeAnswers: readonly Parser[] = [
   {
-    ...{ name: "token answer, by a whole request", share: 6, examples: tokenAnswers, ways: 4 },
+    name: "token answer, by a whole request",
+    share: 6,
+    examples: tokenAnswers,
+    ways: 4,
     parse: (text, way = text.length) =>
       createAuth({
-        ...{ ...target, clock, credential: credentialOf(way % 2 ? "A" : "B"), retryDeadlineMs: 1 },
+        ...target,
+        clock,
+        credential: credentialOf(way % 2 ? "A" : "B"),
+        retryDeadlineMs: 1,
         fetch: async () => new Response(bytesOf(text), { status: way % 4 < 2 ? 200 : 400 }),
       }).getAccessToken(),
   },
@@ -227,11 +237,9 @@ const wholeAnswers: readonly Parser[] = [
     }),
   ),
   {
-    ...{
-      name: "answer to a detection",
-      share: 3,
-      examples: [...tokenAnswers, "<!doctype html><p>Log in"],
-    },
+    name: "answer to a detection",
+    share: 3,
+    examples: [...tokenAnswers, "<!doctype html><p>Log in"],
     parse: (text) =>
       detectVariant({
         ...target,
@@ -268,11 +276,9 @@ const browserParsers: readonly Parser[] = [
     parse: (text) => mustBe(readCallback(text, "s", prepared) !== "", "an empty code"),
   },
   {
-    ...{
-      name: "message to the page",
-      share: 120,
-      examples: [json(message), json({ type: "host:resize" }), "null"],
-    },
+    name: "message to the page",
+    share: 120,
+    examples: [json(message), json({ type: "host:resize" }), "null"],
     parse(text) {
       const data = jsonOrText(text);
       const code = readAuthCode(data);
@@ -380,7 +386,9 @@ const requestParsers: readonly Parser[] = [
     };
     const body = { contents: { [type.split(";")[0] ?? ""]: content } };
     return {
-      ...{ name: `body of type ${type.split(";")[0]}`, share, examples },
+      name: `body of type ${type.split(";")[0]}`,
+      share,
+      examples,
       parse: (text) => readDocumentedBody(bytesOf(text), type, body, schemas),
     };
   }),
@@ -423,11 +431,9 @@ const storeParsers: readonly Parser[] = [
       ),
   },
   {
-    ...{
-      name: "login in a store",
-      share: 40,
-      examples: [json(grant), json({ ...grant, isOutcomeUnknown: true })],
-    },
+    name: "login in a store",
+    share: 40,
+    examples: [json(grant), json({ ...grant, isOutcomeUnknown: true })],
     async parse(text) {
       const read = await readGrant(holding(text), "key");
       mustBe(typeof read?.token.value === "string", "a login without a token");
@@ -462,11 +468,14 @@ const operation = {
   parameters: [{ name: "q", in: "query", schema: list }],
 };
 const document = {
-  ...{ openapi: "3.1.0", info, paths: { "/v1/own": { get: operation } } },
+  openapi: "3.1.0",
+  info,
+  paths: { "/v1/own": { get: operation } },
   components: { schemas: { own: schema } },
 };
 const overlay = {
-  ...{ overlay: "1.1.0", info },
+  overlay: "1.1.0",
+  info,
   actions: [
     { target: "$.info", update: { "x-own": 1 } },
     { target: "$.paths['/v1/own'].get.parameters[?@.in == 'query']", remove: true },
@@ -510,30 +519,36 @@ export function parsersIn(folder: string): readonly Parser[] {
       parse: async (text) => listOperations(await readDocument("B", written(text), {})),
     },
     {
-      ...{ name: "overlay", share: 1, examples: [json(overlay)] },
+      name: "overlay",
+      share: 1,
+      examples: [json(overlay)],
       async parse(text) {
         const read = await readOverlay(written(text));
         applyOverlays([read], [await readDocument("B", base, {})]);
       },
     },
     {
-      ...{
-        name: "seed file",
-        share: 3,
-        examples: [json(seed), "operators:\n  - { tenantId: acme, userId: ada }\n"],
-      },
+      name: "seed file",
+      share: 3,
+      examples: [json(seed), "operators:\n  - { tenantId: acme, userId: ada }\n"],
       parse: (text) => parseSeedFile(text, "seed.yaml"),
     },
     {
-      ...{ name: "settings file", share: 2, examples: [json(settings), "{}"] },
+      name: "settings file",
+      share: 2,
+      examples: [json(settings), "{}"],
       parse: (text) => readSettingsFile(written(text), signal),
     },
     {
-      ...{ name: "customers of a survey", share: 8, examples: rows },
+      name: "customers of a survey",
+      share: 8,
+      examples: rows,
       parse: (text) => readCustomers(text),
     },
     {
-      ...{ name: "earlier results of a survey", share: 20, examples: results },
+      name: "earlier results of a survey",
+      share: 20,
+      examples: results,
       parse: parseResults,
     },
   ];

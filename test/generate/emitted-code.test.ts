@@ -105,10 +105,14 @@ test("a bundler leaves out answers that nothing uses", async () => {
 
 const flag = { type: "boolean" };
 const map = {
-  ...{ type: "object", properties: { empty: flag }, additionalProperties: { type: "string" } },
+  type: "object",
+  properties: { empty: flag },
+  additionalProperties: { type: "string" },
 };
 const subject = (schema: object) => ({
-  ...{ type: "object", required: ["kind"], properties: { kind: { type: "string", ...schema } } },
+  type: "object",
+  required: ["kind"],
+  properties: { kind: { type: "string", ...schema } },
 });
 const either = (name: string) => ({
   oneOf: [{ $ref: `#/components/schemas/${name}` }],
@@ -333,7 +337,8 @@ const COMMON: readonly unknown[] = [
   ...[[], [1], ["a"], ["a", "a"], ["a", "b", "c"], "", "a", "abc", 0, 1.5, 3, -2, 10, null, true],
 ];
 const row = (schema: object, ...own: readonly unknown[]): Row => ({
-  ...{ schema, instances: [...COMMON, ...own] },
+  schema,
+  instances: [...COMMON, ...own],
 });
 const string = { type: "string" };
 const object = (keywords: object = {}) => ({ type: "object", ...keywords });

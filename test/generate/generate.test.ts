@@ -138,7 +138,7 @@ const drift = (
   name: string,
   expected: Partial<Drift>,
   change: (out: string) => Promise<unknown>,
-) => ({ ...{ name, change, expected: { ...NONE, ...expected } } });
+) => ({ name, change, expected: { ...NONE, ...expected } });
 const drifts = [
   drift("a file was deleted", { missing: ["schemas.ts"] }, (out) => rm(join(out, "schemas.ts"))),
   drift("a file was edited", { different: ["operations.ts"] }, (out) =>

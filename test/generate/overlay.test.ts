@@ -45,7 +45,10 @@ components:
 `);
 
 const overlay = (actions: readonly object[], more: Json = {}): Json => ({
-  ...{ overlay: "1.1.0", info: { title: "Changes", version: "1" }, ...more, actions },
+  overlay: "1.1.0",
+  info: { title: "Changes", version: "1" },
+  ...more,
+  actions,
 });
 
 /** Writes the documents and the overlays, and returns what generating from them needs. */
@@ -65,7 +68,7 @@ async function files(
   return { documents, overlays: paths, out };
 }
 
-async function read(...[documents, overlays]: readonly [Sample["documents"], readonly string[]]) {
+async function read(documents: Sample["documents"], overlays: readonly string[]) {
   const findings = new Findings();
   const both = await readDocuments(documents, overlays, { findings });
   findings.refuse();
@@ -108,7 +111,10 @@ interface Change {
   readonly remove?: true;
 }
 const action = (name: string, actions: readonly Change[], changes: Json, version = "1.1.0") => ({
-  ...{ name, actions, version, expected: edited(town, changes) },
+  name,
+  actions,
+  version,
+  expected: edited(town, changes),
 });
 const { "/houses": houses, ...streets } = town.paths;
 const buildings = { get: { ...houses.get, summary: "Buildings" } };
@@ -221,7 +227,8 @@ describe("an overlay", () => {
     const at = (path: string, index: number) => path.replace("$", `$['x-${index}']`);
     const actions = rows.flatMap(({ actions }, index) =>
       actions.map(({ target, ...more }) => ({
-        ...{ ...more, target: at(target, index) },
+        ...more,
+        target: at(target, index),
         ...(more.copy !== undefined && { copy: at(more.copy, index) }),
       })),
     );
@@ -251,7 +258,10 @@ describe("an overlay", () => {
 describe("the document that an action changes", () => {
   const other = { ...openapi(ONE_OPERATION), tags: [] };
   const row = (name: string, more: Json, own: Json, changes: string) => ({
-    ...{ name, more, own, changes },
+    name,
+    more,
+    own,
+    changes,
   });
   const rows = [
     row("is the one that x-variant of the action names", {}, { "x-variant": "B" }, "B"),
@@ -291,7 +301,10 @@ describe("the document that an action changes", () => {
 const TITLE = { target: "$.info.title", update: "New" };
 /** `at` is line, column and pointer in the overlay; YAML by `stringify` unless it is a text. */
 const row = (name: string, content: Json | string, at: string, says = "") => ({
-  ...{ name, content, at, says },
+  name,
+  content,
+  at,
+  says,
 });
 const one = (name: string, action: object, at: string, says?: string) =>
   row(name, overlay([action]), at, says);
@@ -471,7 +484,7 @@ test.each(byAnAction)(
     const marks: object[] = [{ id: "one", section: "1", says: "One." }];
     if (code === "not_shown_invalid") marks.push({ id: "two" });
     const paths = { ...town.paths, "/house": { get: getHouse } };
-    const document = stringify({ ...{ openapi: "3.1.0", "x-not-shown": marks }, ...town, paths });
+    const document = stringify({ openapi: "3.1.0", "x-not-shown": marks, ...town, paths });
     const options = await files([overlay(changes, { "x-variant": "A" })], document);
     const message = expect.stringContaining(says);
     await expect(generate(options)).rejects.toMatchObject({ code, message });

@@ -9,7 +9,9 @@ import { answer, ONE_OPERATION, openapi, refusalOf, START, sample } from "./samp
 
 /** `says` are parts of the message, which begins with file, line, column and pointer. */
 const row = (name: string, document: object | string, ...says: readonly string[]) => ({
-  ...{ name, document, says },
+  name,
+  document,
+  says,
 });
 const rowsOf = (code: GenerateErrorCode, ...rows: readonly ReturnType<typeof row>[]) =>
   rows.map((one) => ({ ...one, code }));

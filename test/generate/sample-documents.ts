@@ -133,9 +133,14 @@ export async function compiledSample(
     text: (name) => readFile(join(out, name), "utf8"),
     load: async (name) => {
       built ??= build({
-        ...{ entryPoints: sources.map((source) => join(out, source)), outdir: join(out, "built") },
-        ...{ outExtension: { ".js": ".mjs" }, bundle: true, splitting: true },
-        ...{ packages: "external", format: "esm", target: "es2022" },
+        entryPoints: sources.map((source) => join(out, source)),
+        outdir: join(out, "built"),
+        outExtension: { ".js": ".mjs" },
+        bundle: true,
+        splitting: true,
+        packages: "external",
+        format: "esm",
+        target: "es2022",
       });
       await built;
       return import(pathToFileURL(join(out, "built", `${name}.mjs`)).href);

@@ -42,7 +42,10 @@ const post = (id: string, content: object, responses: object = DONE) => ({
   post: { operationId: id, requestBody: { required: true, content }, responses },
 });
 const parameter = (place: string, name: string, schema: object, more: object = {}) => ({
-  ...{ name, in: place, required: true, schema },
+  name,
+  in: place,
+  required: true,
+  schema,
   ...more,
 });
 const file = { ...string, contentMediaType: "image/png" };

@@ -38,7 +38,9 @@ const headers: [name: string, route: string, reaches: RegExp, more?: HeaderOf][]
   ["origin", "GET me", /origin_refused/, { isInCookie }],
   ["origin", "POST session", /origin_refused/, { before: "https://" }],
   [
-    ...(["referer", "GET login", /login_unconfirmed/] as const),
+    "referer",
+    "GET login",
+    /login_unconfirmed/,
     { before: "https://", also: { "sec-fetch-site": "same-site" } },
   ],
   ["sec-fetch-site", "GET login", /login_unconfirmed/],
@@ -57,7 +59,9 @@ function* headerEntries(): Generator<Entry> {
       const parts = rig(isInCookie && cookie);
       const body = method === "POST" ? "{}" : undefined;
       yield {
-        ...{ name: `${route}, header ${name}: ${before}, ${shape}`, most: 60_000, reaches },
+        name: `${route}, header ${name}: ${before}, ${shape}`,
+        most: 60_000,
+        reaches,
         prepare: (size) => {
           const given = { ...json, ...also, [name]: before + text(size) };
           return send(parts, method, `${OWN}/auth/${path}`, given, body);
@@ -83,7 +87,9 @@ export function* cookieEntries(): Generator<Entry> {
       const [method = "", path] = route.split(" ");
       const parts = rig(cookie);
       yield {
-        ...{ name: `${route}, cookies: ${shape}`, most: 60_000, reaches: /^(?!431|5)/ },
+        name: `${route}, cookies: ${shape}`,
+        most: 60_000,
+        reaches: /^(?!431|5)/,
         prepare: (size) => {
           const body = method === "POST" ? "{}" : undefined;
           return send(parts, method, `${OWN}/auth/${path}`, { ...json, cookie: text(size) }, body);
@@ -106,7 +112,9 @@ function* listEntries(): Generator<Entry> {
   for (const [shape, list] of Object.entries(lists)) {
     const { backend } = rig();
     yield {
-      ...{ name: `GET me, ${shape}`, most: 60_000, reaches: /^401 .*session_(?:missing|unknown)/ },
+      name: `GET me, ${shape}`,
+      most: 60_000,
+      reaches: /^401 .*session_(?:missing|unknown)/,
       prepare: (size) => {
         const rawHeaders = ["host", "planner.example", ...list(size)];
         const incoming = {
@@ -151,7 +159,9 @@ function* urlEntries(): Generator<Entry> {
     for (const [shape, text] of Object.entries({ ...texts, ...parameters })) {
       const parts = rig(cookie);
       yield {
-        ...{ name: `GET ${path}, ${shape}`, most: 120_000, reaches },
+        name: `GET ${path}, ${shape}`,
+        most: 120_000,
+        reaches,
         prepare: (size) => {
           const target = `${OWN}/auth/${path}${text(size)}`;
           return send(parts, "GET", target, {});
@@ -165,24 +175,25 @@ function* bodyEntries(): Generator<Entry> {
     for (const [shape, text] of Object.entries(documents)) {
       const parts = rig();
       yield {
-        ...{
-          name: `POST ${route}, body: ${shape}`,
-          most: 64_000,
-          // Without a session, POST session is answered 204.
-          reaches: route === "session" ? /^204|request_invalid/ : /request_invalid|session_missing/,
-        },
+        name: `POST ${route}, body: ${shape}`,
+        most: 64_000,
+        // Without a session, POST session is answered 204.
+        reaches: route === "session" ? /^204|request_invalid/ : /request_invalid|session_missing/,
         prepare: (size) => send(parts, "POST", `${OWN}/auth/${route}`, json, text(size)),
       };
     }
   const fields = {
-    ...{ code: "c", codeVerifier: "v".repeat(43), tenantId: "acme" },
+    code: "c",
+    codeVerifier: "v".repeat(43),
+    tenantId: "acme",
     hostOrigin: HOST,
   };
   for (const field of Object.keys(fields))
     for (const [shape, text] of Object.entries(texts)) {
       const parts = rig();
       yield {
-        ...{ name: `POST launch, ${field}: ${shape}`, most: 60_000 },
+        name: `POST launch, ${field}: ${shape}`,
+        most: 60_000,
         reaches: new RegExp(`Missing or invalid: ${field}\\b`),
         prepare: (size) => {
           const body = JSON.stringify({ ...fields, [field]: within(size, text, JSON.stringify) });
@@ -192,7 +203,9 @@ function* bodyEntries(): Generator<Entry> {
     }
   const parts = rig();
   yield {
-    ...{ name: "POST launch, body: chunks of one byte", most: 64_000, reaches: /request_invalid/ },
+    name: "POST launch, body: chunks of one byte",
+    most: 64_000,
+    reaches: /request_invalid/,
     prepare: (size) => () => {
       let left = size;
       const body = new ReadableStream<Uint8Array>({

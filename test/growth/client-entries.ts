@@ -26,8 +26,13 @@ const serviceFrom = (answer: () => Response, options: object = {}) => {
 
 /** The status whose reader looks at a header. */
 const statusOf: Readonly<Record<string, number>> = {
-  ...{ "retry-after": 429, location: 302, "www-authenticate": 401 },
-  ...{ date: 200, age: 200, "content-type": 200, "content-length": 200 },
+  "retry-after": 429,
+  location: 302,
+  "www-authenticate": 401,
+  date: 200,
+  age: 200,
+  "content-type": 200,
+  "content-length": 200,
 };
 const beginnings = ["", "Sun, 06 Nov 1994 ", "https://service.example/"];
 
@@ -41,12 +46,15 @@ function* headerEntries(): Generator<Entry> {
         };
         const of = `header ${name}: ${before}, ${shape}`;
         yield {
-          ...{ name: `token answer, ${of}`, most: 120_000 },
+          name: `token answer, ${of}`,
+          most: 120_000,
           reaches: /^response_|^token_refused|^rate_limited/,
           prepare: (size) => tokenFrom(answer(size)),
         };
         yield {
-          ...{ name: `call answered, ${of}`, most: 120_000, reaches: /^done|^response_not_json/ },
+          name: `call answered, ${of}`,
+          most: 120_000,
+          reaches: /^done|^response_not_json/,
           prepare: (size) => {
             const service = serviceFrom(answer(size));
             const call = () =>
@@ -68,12 +76,14 @@ function* headerLists(): Generator<Entry> {
         return () => new Response("{}", { status, headers });
       };
       yield {
-        ...{ name: `token answer ${status} with ${header} many times`, most: 120_000 },
+        name: `token answer ${status} with ${header} many times`,
+        most: 120_000,
         reaches: /^response_shape|^token_refused|^rate_limited/,
         prepare: (size) => tokenFrom(answer(size)),
       };
       yield {
-        ...{ name: `call answered ${status} with ${header} many times`, most: 120_000 },
+        name: `call answered ${status} with ${header} many times`,
+        most: 120_000,
         reaches: /^done|^response_not_json/,
         prepare: (size) => refusedOrDone(() => serviceFrom(answer(size)).call("listDevices")),
       };
@@ -99,7 +109,8 @@ function* streamedAnswers(): Generator<Entry> {
   for (const [type, shapes] of Object.entries(streams))
     for (const [shape, text] of Object.entries(shapes))
       yield {
-        ...{ name: `call answered with ${type}, in small chunks: ${shape}`, most: 20_000 },
+        name: `call answered with ${type}, in small chunks: ${shape}`,
+        most: 20_000,
         reaches: /^done|^response_not_json/,
         prepare: (size) => {
           const bytes = new TextEncoder().encode(text(size));

@@ -65,7 +65,9 @@ function* tokenRequestsOfA(): Generator<Entry> {
     reaches: RegExp,
     body: (world: World, size: number) => string,
   ): Entry => ({
-    ...{ name: `token request of A, ${name}`, most: 40_000, reaches },
+    name: `token request of A, ${name}`,
+    most: 40_000,
+    reaches,
     prepare: (size) =>
       sent(
         TOKEN_PATH_A,
@@ -121,13 +123,17 @@ const fieldsOfB: readonly [field: string, reaches: RegExp, valid: (world: World)
 function* tokenRequestsOfB(): Generator<Entry> {
   for (const [shape, text] of Object.entries(documents))
     yield {
-      ...{ name: `token request of B: ${shape}`, most: 60_000, reaches: /^400 .*invalid_request/ },
+      name: `token request of B: ${shape}`,
+      most: 60_000,
+      reaches: /^400 .*invalid_request/,
       prepare: (size) => sent(TOKEN_PATH_B, postJson(within(size, text))),
     };
   for (const [field, reaches, valid] of fieldsOfB)
     for (const [shape, text] of Object.entries(texts))
       yield {
-        ...{ name: `token request of B, ${field}: ${shape}`, most: 60_000, reaches },
+        name: `token request of B, ${field}: ${shape}`,
+        most: 60_000,
+        reaches,
         prepare: (size) => {
           const value = within(size, text, JSON.stringify);
           return sent(TOKEN_PATH_B, (world) =>
@@ -176,7 +182,9 @@ function* headerEntries(): Generator<Entry> {
   for (const [name, path, reaches, before = "", method] of headers)
     for (const [shape, text] of Object.entries(lines))
       yield {
-        ...{ name: `${path}, header ${name}: ${before}, ${shape}`, most: 60_000, reaches },
+        name: `${path}, header ${name}: ${before}, ${shape}`,
+        most: 60_000,
+        reaches,
         prepare: (size) => atPath(path, { [name]: before + text(size) }, method),
       };
 }
@@ -199,7 +207,9 @@ function* pathEntries(): Generator<Entry> {
   for (const [path, reaches] of paths)
     for (const [shape, text] of Object.entries(texts))
       yield {
-        ...{ name: `GET ${path}: ${shape}`, most: 60_000, reaches },
+        name: `GET ${path}: ${shape}`,
+        most: 60_000,
+        reaches,
         prepare: (size) => atPath(path + text(size)),
       };
 }
@@ -218,7 +228,9 @@ function* pageEntries(): Generator<Entry> {
     for (const field of fields)
       for (const [shape, text] of Object.entries({ ...texts, ...documents }))
         yield {
-          ...{ name: `form ${id} of ${path}, ${field}: ${shape}`, most: 60_000, reaches },
+          name: `form ${id} of ${path}, ${field}: ${shape}`,
+          most: 60_000,
+          reaches,
           prepare: async (size) => {
             const world = emptied();
             const { origin } = new URL(world.emulator.publicUrl);

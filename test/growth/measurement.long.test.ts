@@ -4,7 +4,9 @@ import { superLinear } from "./growth.js";
 
 describe("the measurement", () => {
   const planted = (name: string, work: (text: string) => unknown) => ({
-    ...{ name, most: 8_000, reaches: /./ },
+    name,
+    most: 8_000,
+    reaches: /./,
     prepare: (size: number) => {
       const text = `x${" ".repeat(size)}x`;
       return () => work(text);

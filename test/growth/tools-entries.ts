@@ -87,7 +87,9 @@ const grownOverlays: Readonly<Record<string, (size: number) => object>> = {
 function* memberEntries(): Generator<Entry> {
   for (const [name, make] of Object.entries(grownDocuments))
     yield {
-      ...{ name: `${name} of a document`, most: 200_000, reaches: /^done/ },
+      name: `${name} of a document`,
+      most: 200_000,
+      reaches: /^done/,
       prepare: (size) => {
         const path = written(make(size));
         return () => read({ A, B: path }, []);
@@ -95,7 +97,9 @@ function* memberEntries(): Generator<Entry> {
     };
   for (const [name, make] of Object.entries(grownOverlays))
     yield {
-      ...{ name: `${name} of an overlay`, most: 200_000, reaches: /^done/ },
+      name: `${name} of an overlay`,
+      most: 200_000,
+      reaches: /^done/,
       prepare: (size) => {
         const path = written(make(size));
         return () => read({ A, B }, [path]);
@@ -108,14 +112,18 @@ function* memberEntries(): Generator<Entry> {
     "mistakes in a seed": (size: number) => ({ operators: keys(size / 8).map(() => ({ a: 1 })) }),
   }))
     yield {
-      ...{ name, most: 200_000, reaches: /^seed_invalid .*(?:unknown key|rules|operators)/ },
+      name,
+      most: 200_000,
+      reaches: /^seed_invalid .*(?:unknown key|rules|operators)/,
       prepare: (size) => {
         const text = JSON.stringify(make(size));
         return refusedOrDone(() => parseSeedFile(text, "seed.json"));
       },
     };
   yield {
-    ...{ name: "registrations of a seed", most: 100_000, reaches: /^.object/ },
+    name: "registrations of a seed",
+    most: 100_000,
+    reaches: /^.object/,
     prepare: (size) => {
       const serviceAccounts = keys(size / 100).map((clientId) => ({
         clientId,
@@ -142,7 +150,9 @@ const rows: Readonly<Record<string, (names: readonly string[]) => readonly strin
 function* surveyEntries(): Generator<Entry> {
   for (const [file, make] of Object.entries(rows))
     yield {
-      ...{ name: `${file} of a survey: rows`, most: 400_000, reaches: /^done/ },
+      name: `${file} of a survey: rows`,
+      most: 400_000,
+      reaches: /^done/,
       prepare: (size) => {
         const text = make(keys(size / 50)).join("\n");
         const read = file.startsWith("earlier") ? parseResults : readCustomers;
@@ -158,11 +168,9 @@ function* surveyedEntries(): Generator<Entry> {
   for (const [at, [shape, text]] of Object.entries({ ...texts, ...documents }).entries())
     for (const status of [at % 2 === 0 ? 200 : 400])
       yield {
-        ...{
-          name: `a deployment that a survey asks, ${status}: ${shape}`,
-          most: 60_000,
-          reaches: /^done/,
-        },
+        name: `a deployment that a survey asks, ${status}: ${shape}`,
+        most: 60_000,
+        reaches: /^done/,
         prepare: (size) => {
           const body = text(size);
           const customer = { baseUrl: "https://a.example", ...client, other: { [body]: body } };

@@ -107,18 +107,24 @@ const ofCall = (...between: Type[]): Type[] => ["call_started", ...between, "cal
 
 const chapters: Chapter[] = [
   {
-    ...{ name: "a connect with both credentials", ofBoth: true, types: ["variant_detected"] },
+    name: "a connect with both credentials",
+    ofBoth: true,
+    types: ["variant_detected"],
     tell: ({ connect }) => connect(),
   },
   {
-    ...{ name: "a second connect", ofBoth: true, types: [] },
+    name: "a second connect",
+    ofBoth: true,
+    types: [],
     before: ({ connect }) => connect(),
     tell: ({ connect }) => connect(),
   },
   { name: "the first token", tell: token, types: first },
   { name: "a token from memory", before: token, tell: token, types: [] },
   {
-    ...{ name: "three tokens near expiry", before: overTheWindow, types: [served, ...first] },
+    name: "three tokens near expiry",
+    before: overTheWindow,
+    types: [served, ...first],
     tell: async (story) => {
       await Promise.all([token(story), token(story), token(story)]);
       await story.later();
@@ -126,7 +132,8 @@ const chapters: Chapter[] = [
     },
   },
   {
-    ...{ name: "tokens near expiry whose renewal is refused", before: overTheWindow },
+    name: "tokens near expiry whose renewal is refused",
+    before: overTheWindow,
     tell: async (story) => {
       await answered("token", refusal, tokenAndLater)(story);
       await token(story);
@@ -144,7 +151,9 @@ const chapters: Chapter[] = [
     types: ["token_requested", "rate_limited", "token_failed"],
   },
   {
-    ...{ name: "a clock that is off by 20 s, and a renewal", aheadSeconds: 20, causes: 2 },
+    name: "a clock that is off by 20 s, and a renewal",
+    aheadSeconds: 20,
+    causes: 2,
     tell: async (story) => {
       await token(story);
       story.clock.advance(3_600_000);
@@ -153,26 +162,33 @@ const chapters: Chapter[] = [
     types: ["token_requested", "clock_off", "token_renewed", ...first],
   },
   {
-    ...{ name: "an answer for another tenant", variants: ["A"] },
+    name: "an answer for another tenant",
+    variants: ["A"],
     tell: answered("token", ofAnother, token),
     types: ["token_requested", "tenant_differs", "token_renewed"],
   },
   {
-    ...{ name: "an answer whose operator cannot be read", variants: ["A"] },
+    name: "an answer whose operator cannot be read",
+    variants: ["A"],
     tell: answered("token", ofNobody, token),
     types: ["token_requested", "operator_unreadable", "token_renewed"],
   },
   {
-    ...{ name: "an answer with an odd field that the description does not show", variants: ["B"] },
+    name: "an answer with an odd field that the description does not show",
+    variants: ["B"],
     tell: answered("token", answerOf({ expires_in: "1h" }), token),
     types: ["token_requested", "token_field_ignored", "token_renewed"],
   },
   {
-    ...{ name: "a store that fails", store: () => failingStore, tell: tokenAndLater },
+    name: "a store that fails",
+    store: () => failingStore,
+    tell: tokenAndLater,
     types: ["store_failed", ...first],
   },
   {
-    ...{ name: "a store that answers again", store: failingOnce, before: overTheWindow },
+    name: "a store that answers again",
+    store: failingOnce,
+    before: overTheWindow,
     tell: tokenAndLater,
     types: [served, "store_recovered", ...first],
   },
@@ -186,15 +202,20 @@ const chapters: Chapter[] = [
     types: ofCall(...first, "call_replayed"),
   },
   {
-    ...{ name: "a call that is refused", before: token, types: ofCall("call_refused") },
+    name: "a call that is refused",
+    before: token,
+    types: ofCall("call_refused"),
     tell: answered("api", status(403), call),
   },
   {
-    ...{ name: "a service.fetch that is answered 404", before: token, types: ofCall() },
+    name: "a service.fetch that is answered 404",
+    before: token,
+    types: ofCall(),
     tell: async ({ connect }) => (await connect()).fetch("v1/other?page=2"),
   },
   {
-    ...{ name: "a call that is answered 503, and then succeeds", types: ofCall("call_retried") },
+    name: "a call that is answered 503, and then succeeds",
+    types: ofCall("call_retried"),
     before: async (story) => {
       await token(story);
       story.clock.skipSleeps();
@@ -202,13 +223,15 @@ const chapters: Chapter[] = [
     tell: answered("api", status(503), call),
   },
   {
-    ...{ name: "a success that differs from the document", before: token },
+    name: "a success that differs from the document",
+    before: token,
     tell: answered("api", () => Response.json("no list of devices"), call),
     types: ofCall("response_invalid"),
   },
   {
     name: "the first call, whose token request is answered 404, so that the deployment is asked",
-    ...{ ofBoth: true, before: ({ connect }) => connect() },
+    ofBoth: true,
+    before: ({ connect }) => connect(),
     tell: answered("token", status(404), async (story) => quietly(call(story))),
     types: ofCall("token_requested", "variant_detected", ...refused),
   },

@@ -75,7 +75,8 @@ describe("bounded memory", () => {
     const clock = steppedClock();
     const pending: SeenTokenRequest[] = [];
     const service = fakeService({
-      ...{ variant: "B", now: clock.now },
+      variant: "B",
+      now: clock.now,
       onTokenRequest: (request) => {
         if (request.tenantId === "tenant-0") pending.push(request);
         else request.answer(service.token(request.tenantId));
@@ -102,7 +103,8 @@ describe("bounded memory", () => {
   test("a connector does not forget a tenant that is rate limited", async () => {
     const clock = steppedClock();
     const service = fakeService({
-      ...{ variant: "B", now: clock.now },
+      variant: "B",
+      now: clock.now,
       onTokenRequest: ({ tenantId, answer }) =>
         answer(tenantId === "tenant-0" ? limited() : service.token(tenantId)),
     });

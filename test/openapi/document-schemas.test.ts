@@ -30,7 +30,11 @@ const claims = {
 };
 const token = { access_token: "t", token_type: "Bearer", expires_in: 3600 };
 const registration = {
-  ...{ client_id: "p", type: "service", enabled: true, jwks: { keys: [] }, grantedScopes: [] },
+  client_id: "p",
+  type: "service",
+  enabled: true,
+  jwks: { keys: [] },
+  grantedScopes: [],
 };
 const secret = { grant_type: "client_credentials", client_id: "c", client_secret: "s" };
 

@@ -96,12 +96,18 @@ describe.each(["A", "B"] as const)("of Variant %s", (variant) => {
       call: { ...own, "bivariant.purpose": "call", "bivariant.operation_id": "listDevices" },
     };
     expect(token?.attributes).toEqual({
-      ...{ ...common, ...about.token, "http.request.method": "POST" },
-      ...{ "url.template": ofToken, "url.full": url(ofToken) },
+      ...common,
+      ...about.token,
+      "http.request.method": "POST",
+      "url.template": ofToken,
+      "url.full": url(ofToken),
     });
     expect(call?.attributes).toEqual({
-      ...{ ...common, ...about.call, "http.request.method": "GET" },
-      ...{ "url.template": ofCall, "url.full": url(ofCall) },
+      ...common,
+      ...about.call,
+      "http.request.method": "GET",
+      "url.template": ofCall,
+      "url.full": url(ofCall),
     });
     for (const span of [token, call]) {
       expect(span).toMatchObject({ kind: SpanKind.CLIENT, status: unset, events: [] });

@@ -184,7 +184,11 @@ const rows: Readonly<Record<string, Row>> = {
   },
   ...filters("CustomerLog", emulator.customerLog, ["entries", "last"]),
   ...filters("Journal", emulator.journal, [
-    ...(["entries", "tokenRequests", "apiCalls", "last", "count"] as const),
+    "entries",
+    "tokenRequests",
+    "apiCalls",
+    "last",
+    "count",
   ]),
   "Journal.waitFor(filter)": ofEmulator((filter) =>
     emulator.journal.waitFor(filter, { timeoutMs: 0 }),
@@ -197,7 +201,8 @@ const rows: Readonly<Record<string, Row>> = {
   "runContract(options)": ofContract((options) => runContract(target, options).next(), noCases),
   "describeContract(target)": ofContract(
     (one) => describeContract(runner, one, noCases),
-    ...([target, wrongTarget] as const),
+    target,
+    wrongTarget,
   ),
   "describeContract(options)": ofContract(
     (options) => describeContract(runner, target, options),
@@ -365,7 +370,8 @@ test("the table has every parameter of a public function that takes an object", 
 });
 
 const all = Object.entries({ ...rows, ...others }).map(([place, row]) => ({
-  ...{ place, ...row },
+  place,
+  ...row,
   names: row.names?.split(" ") ?? places.get(place) ?? [],
 }));
 

@@ -153,8 +153,12 @@ export async function pageSites(options: WorldOptions = {}): Promise<Sites> {
   }
 
   const sites: Sites = {
-    ...{ host: { ...host, launch, codes }, plugin, evil, clock },
-    ...{ evilHtml: "<!doctype html>", beside: "" },
+    host: { ...host, launch, codes },
+    plugin,
+    evil,
+    clock,
+    evilHtml: "<!doctype html>",
+    beside: "",
     hold() {
       const { promise, release } = latch();
       gate = promise;
@@ -176,7 +180,8 @@ export async function pageWorld(browser: Browser, options: WorldOptions = {}): P
   context.on("weberror", (error) => errors.push(String(error.error())));
   // The pages read `evilHtml` and `beside` of the same object that tests change.
   return Object.assign(sites, {
-    ...{ context, errors },
+    context,
+    errors,
     async launch() {
       const page = await context.newPage();
       await page.goto(origin);

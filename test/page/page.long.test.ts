@@ -50,7 +50,11 @@ describeInChromium("in Chromium", (browser) => {
       const [code = ""] = world.host.codes;
       expect(launchesOf(world)).toEqual([
         {
-          ...{ type: "host:auth-code", code, codeVerifier: token, tenantId: "acme", state },
+          type: "host:auth-code",
+          code,
+          codeVerifier: token,
+          tenantId: "acme",
+          state,
           hostOrigin: world.host.origin,
         },
       ]);

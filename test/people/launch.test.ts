@@ -54,8 +54,10 @@ describe("a launch", () => {
     const [call] = fetch.calls;
     expect(call?.url).toBe("https://service.example/api/v1/acme/external-plugin/oauth/token");
     expect(Object.fromEntries(new URLSearchParams(call?.body))).toEqual({
-      ...{ grant_type: "authorization_code", client_id: "planner" },
-      ...{ code: "the-code", code_verifier: codeVerifier },
+      grant_type: "authorization_code",
+      client_id: "planner",
+      code: "the-code",
+      code_verifier: codeVerifier,
       client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
       client_assertion: expect.stringMatching(/^eyJ/),
     });

@@ -33,7 +33,9 @@ function machine() {
   const options = {
     baseUrl: "https://service.example",
     credential: apiClient(client),
-    ...{ person: "cli", store, clock },
+    person: "cli",
+    store,
+    clock,
     fetch: async (_url: string, { body }: RequestInit = {}) => {
       const { code, refresh_token = "" } = JSON.parse(String(body));
       const who = code ?? `${refresh_token.split("-")[2]}-${++refreshes}`;

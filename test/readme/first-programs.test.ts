@@ -74,7 +74,11 @@ describe("the first program of", () => {
       entryPoints: programs.map(({ page }) => join(folder, `${nameOf(page)}.js`)),
       outdir: folder,
       outExtension: { ".js": ".mjs" },
-      ...{ bundle: true, splitting: true, format: "esm", platform: "node", target: "node20" },
+      bundle: true,
+      splitting: true,
+      format: "esm",
+      platform: "node",
+      target: "node20",
       packages: "external",
       plugins: [entriesFromSources(root)],
     });

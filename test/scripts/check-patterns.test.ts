@@ -24,7 +24,10 @@ const slow = [
 test("slow patterns, and those that cannot be judged, are findings at their lines", async () => {
   const found = await checkPatterns(planted(...slow.map(({ pattern }) => pattern)), []);
   const expected = slow.map(({ says }, index) => ({
-    ...{ file, line: index + 1, text: expect.any(String), ok: false },
+    file,
+    line: index + 1,
+    text: expect.any(String),
+    ok: false,
     verdict: expect.stringContaining(says),
   }));
   expect(found).toEqual(expected);

@@ -9,11 +9,14 @@ import { pruneDeclarations } from "../../scripts/declarations.js";
 import { plant, type Tree } from "./planted-tree.js";
 
 const entry = (name: string) => ({
-  ...{ types: `./dist/src/${name}.d.ts`, default: `./dist/src/${name}.js` },
+  types: `./dist/src/${name}.d.ts`,
+  default: `./dist/src/${name}.js`,
 });
 const sound: Tree = {
   "package.json": JSON.stringify({
-    ...{ name: "planted", version: "1.0.0", type: "module" },
+    name: "planted",
+    version: "1.0.0",
+    type: "module",
     exports: { ".": entry("index"), "./more": entry("more") },
   }),
   "tsconfig.build.json": JSON.stringify({

@@ -148,8 +148,11 @@ test("a test of Jest in CommonJS imports the package, as the page says", async (
     });`;
   writeFileSync(join(folder, "app.test.cjs"), program);
   const config = JSON.stringify({
-    ...{ rootDir: folder, transform: {}, haste: { retainAllFiles: true } },
-    ...{ testMatch: ["**/app.test.cjs"], testPathIgnorePatterns: [] },
+    rootDir: folder,
+    transform: {},
+    haste: { retainAllFiles: true },
+    testMatch: ["**/app.test.cjs"],
+    testPathIgnorePatterns: [],
   });
   const jest = join(ROOT, "node_modules/jest/bin/jest.js");
   const { status, stderr } = node(folder, "--experimental-vm-modules", jest, "--config", config);
@@ -157,7 +160,10 @@ test("a test of Jest in CommonJS imports the package, as the page says", async (
 });
 
 const MANIFEST = {
-  ...{ name: "bivariant", version: "1.0.0", type: "module", files: ["dist"] },
+  name: "bivariant",
+  version: "1.0.0",
+  type: "module",
+  files: ["dist"],
   bin: { bivariant: "./dist/main.js" },
   exports: {
     ".": { types: "./dist/index.d.ts", default: "./dist/index.js" },

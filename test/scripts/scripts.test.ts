@@ -17,7 +17,8 @@ describe("check:bundles", () => {
   const large = (bytes: number) => `"${randomBytes(bytes).toString("hex")}";\n`;
   const sound: Tree = {
     "package.json": JSON.stringify({
-      ...{ name: "bivariant", sideEffects: false },
+      name: "bivariant",
+      sideEffects: false,
       exports: { ".": { default: "./dist/src/index.js" } },
     }),
     "src/index.ts": `export * from "./variant-a.js";\nexport * from "./variant-b.js";\n`,
@@ -124,7 +125,9 @@ exit 0
       ...process.env,
       PATH: `${join(folder, "bin")}${delimiter}${process.env.PATH}`,
       TMPDIR: join(folder, "tmp"),
-      ...{ FAILS: fails, REPORT: short ?? report(7), LONG_REPORT: long ?? report(2) },
+      FAILS: fails,
+      REPORT: short ?? report(7),
+      LONG_REPORT: long ?? report(2),
     };
     const options = { encoding: "utf8", env } as const;
     const { stdout, status } = spawnSync("bash", [join(folder, ".ci/run")], options);

@@ -53,8 +53,15 @@ export function roundOf(seed: number, { faults: kinds, lossWindowMs }: Round, si
   const lifeMs = 24_000 * size;
   const processes = Array.from({ length: 4 }, () => ({ rate: 1, offsetMs: 0 }));
   const fault = (kind: FaultKind, at: number): FaultPlan => ({
-    ...{ kind, at, until: at + 2_000, process: below(processes.length), customer: 0 },
-    ...{ share: 0.5 + random() / 2, jumpMs: 0, retryAfter: 1, isAtToken: true },
+    kind,
+    at,
+    until: at + 2_000,
+    process: below(processes.length),
+    customer: 0,
+    share: 0.5 + random() / 2,
+    jumpMs: 0,
+    retryAfter: 1,
+    isAtToken: true,
   });
   const visit = (): ActPlan[] => {
     // Several processes need the token of one person at once.
@@ -68,22 +75,18 @@ export function roundOf(seed: number, { faults: kinds, lossWindowMs }: Round, si
     }));
   };
   return {
-    ...{
-      seed,
-      lifeMs,
-      lifetimeSeconds: 60,
-      latencyMs: 200,
-      rateLimit: undefined,
-      store: "redis",
-      lossWindowMs,
-    },
-    ...{
-      isEncrypted: false,
-      isSigned: false,
-      hasCookies: false,
-      sharesInFlight: true,
-      hasOneCredential: true,
-    },
+    seed,
+    lifeMs,
+    lifetimeSeconds: 60,
+    latencyMs: 200,
+    rateLimit: undefined,
+    store: "redis",
+    lossWindowMs,
+    isEncrypted: false,
+    isSigned: false,
+    hasCookies: false,
+    sharesInFlight: true,
+    hasOneCredential: true,
     processes,
     customers: [{ tenantId: "tenant-0", variant: "B" }],
     faults: kinds.flatMap((kind) =>

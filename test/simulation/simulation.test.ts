@@ -64,7 +64,7 @@ test("a run that was stopped goes on from its state file", async () => {
     played,
     isLonger: seconds > 7,
     isFiveMore: events > 100_000 && events < 105_000,
-  }).toEqual({ ...{ played: 60, isLonger: true, isFiveMore: true } });
+  }).toEqual({ played: 60, isLonger: true, isFiveMore: true });
   expect(existsSync(state)).toBe(false);
 });
 

@@ -42,14 +42,12 @@ export class Workers {
     const outfile = join(this.#folder, "worker.mjs");
     await build({
       entryPoints: [join(root, "test/simulation/worker.ts")],
-      ...{
-        bundle: true,
-        format: "esm",
-        platform: "node",
-        target: "node20",
-        packages: "external",
-        outfile,
-      },
+      bundle: true,
+      format: "esm",
+      platform: "node",
+      target: "node20",
+      packages: "external",
+      outfile,
       plugins: change ? [planting(change)] : [],
       logLevel: "silent",
     });

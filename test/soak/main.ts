@@ -78,7 +78,9 @@ const connector = createConnector({
   credentials: [
     serviceAccount(({ tenantId }) => ({ clientId: `account-of-${tenantId}`, clientSecret })),
   ],
-  ...{ store, clock: waitless(clock.now), fetch: emulator.fetch },
+  store,
+  clock: waitless(clock.now),
+  fetch: emulator.fetch,
 });
 
 const counts = { calls: 0, launches: 0, logins: 0, refused: 0 };

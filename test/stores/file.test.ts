@@ -311,23 +311,33 @@ describe("a folder that does not fit is refused every time and left as it is:", 
     code?: string;
   }>([
     {
-      ...{ name: "another key", make: filled({ key }), options: { key: randomBytes(32) } },
+      name: "another key",
+      make: filled({ key }),
+      options: { key: randomBytes(32) },
       says: /with another key/,
     },
     {
-      ...{ name: "a missing key", make: filled({ key }), options: plaintext },
+      name: "a missing key",
+      make: filled({ key }),
+      options: plaintext,
       says: /encrypted.*with the key/,
     },
     {
-      ...{ name: "a key for plaintext", make: filled(plaintext), options: { key } },
+      name: "a key for plaintext",
+      make: filled(plaintext),
+      options: { key },
       says: /is not encrypted/,
     },
     {
-      ...{ name: "the folder of a newer version", make: marked({ format: 4, entries: "other" }) },
-      ...{ options: plaintext, says: /newer version/ },
+      name: "the folder of a newer version",
+      make: marked({ format: 4, entries: "other" }),
+      options: plaintext,
+      says: /newer version/,
     },
     {
-      ...{ name: "another program's folder", make: foreign, options: plaintext },
+      name: "another program's folder",
+      make: foreign,
+      options: plaintext,
       says: /folder with other files/,
     },
     { name: "an empty marker", make: torn, ...corrupt },
@@ -394,29 +404,36 @@ describe("a wrong path fails with store_unavailable and the next step:", () => {
   };
   test.each<{ name: string; at: () => string; says: RegExp; isMissing?: boolean }>([
     {
-      ...{ name: "below a missing folder", at: () => join(folder, "no", "such", "store") },
-      ...{ says: /ENOENT.*mkdir -p/, isMissing: true },
+      name: "below a missing folder",
+      at: () => join(folder, "no", "such", "store"),
+      says: /ENOENT.*mkdir -p/,
+      isMissing: true,
     },
     { name: "a file", at: made(() => writeFileSync(path, "my notes")), says: /is not a folder/ },
     {
-      ...{ name: "below a file", says: /ENOTDIR.*Use a path elsewhere/ },
+      name: "below a file",
+      says: /ENOTDIR.*Use a path elsewhere/,
       at: () => join(made(() => writeFileSync(path, ""))(), "store"),
     },
     { name: "a long name", at: () => join(folder, "x".repeat(300)), says: /ENAMETOOLONG.*shorter/ },
     {
-      ...{ name: "a link to a missing file", says: /link to a missing file/ },
+      name: "a link to a missing file",
+      says: /link to a missing file/,
       at: made(() => symlinkSync(join(folder, "nothing.json"), path)),
     },
     {
-      ...{ name: "a link to itself", says: /ELOOP.*circle/ },
+      name: "a link to itself",
+      says: /ELOOP.*circle/,
       at: made(() => symlinkSync(path, path)),
     },
     {
-      ...{ name: "a pipe, without waiting for its writer", says: /is not a folder/ },
+      name: "a pipe, without waiting for its writer",
+      says: /is not a folder/,
       at: made(() => execFileSync("mkfifo", ["-m", "600", path])),
     },
     {
-      ...{ name: "a pipe as its marker", says: /is not a file/ },
+      name: "a pipe as its marker",
+      says: /is not a file/,
       at: made(() => {
         mkdirSync(path, { mode: 0o700 });
         execFileSync("mkfifo", ["-m", "600", join(path, "store.json")]);

@@ -15,8 +15,14 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 export function bundledProgram(module: URL): string {
   const { outputFiles } = buildSync({
     entryPoints: [fileURLToPath(module)],
-    ...{ bundle: true, splitting: true, format: "esm", platform: "node", packages: "external" },
-    ...{ outdir: "out", outExtension: { ".js": ".mjs" }, write: false },
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    packages: "external",
+    outdir: "out",
+    outExtension: { ".js": ".mjs" },
+    write: false,
   });
   const hash = createHash("sha256");
   for (const { path, contents } of outputFiles) hash.update(basename(path)).update(contents);

@@ -17,12 +17,20 @@ afterAll(() => rm(folder, { recursive: true }));
 const read = (text: string): Promise<ReadCustomers> => readCustomers(text, { folder, variables });
 
 const one = {
-  ...{ baseUrl: "https://one.example", tenantId: "0123", aClientId: "reports", aKeyId: "k" },
-  ...{ aPrivateKeyFile: "key.pem", region: "Nord, Süd", since: "2024" },
+  baseUrl: "https://one.example",
+  tenantId: "0123",
+  aClientId: "reports",
+  aKeyId: "k",
+  aPrivateKeyFile: "key.pem",
+  region: "Nord, Süd",
+  since: "2024",
 };
 const two = {
-  ...{ baseUrl: "https://two.example/prefix", variant: "B", bClientId: "account" },
-  ...{ bClientSecretVariable: "SECRET", region: "no" },
+  baseUrl: "https://two.example/prefix",
+  variant: "B",
+  bClientId: "account",
+  bClientSecretVariable: "SECRET",
+  region: "no",
 };
 const csv = `baseUrl,tenantId,variant,aClientId,aPrivateKeyFile,aKeyId,bClientId,bClientSecretVariable,region,since
 https://ONE.example/,0123,,reports,key.pem,k,,,"Nord, Süd",2024

@@ -136,7 +136,11 @@ export function makeEstate(
     const host = breakage?.host ?? kind.toLowerCase();
     if (breakage?.register !== false && kind === "A")
       emulators.a.registerPlugin({
-        ...{ clientId, tenantId, type: "service", jwks, scopes: ["devices:read"] },
+        clientId,
+        tenantId,
+        type: "service",
+        jwks,
+        scopes: ["devices:read"],
         ...breakage?.register,
       });
     if (breakage?.register !== false && kind === "B")
@@ -154,8 +158,8 @@ export function makeEstate(
     const inFolder = (path: string | undefined) => path && join(folder, path);
     return {
       ...customer,
-      ...{ aPrivateKeyFile: inFolder(customer.aPrivateKeyFile) },
-      ...{ bClientSecretFile: inFolder(customer.bClientSecretFile) },
+      aPrivateKeyFile: inFolder(customer.aPrivateKeyFile),
+      bClientSecretFile: inFolder(customer.bClientSecretFile),
       other: { region: `region ${index % 3}` },
     };
   });

@@ -11,7 +11,9 @@ describeInChromium("the page of a survey", (browser) => {
   const estate = makeEstate(60, { brokenEvery: 3 });
   afterAll(() => estate.delete());
   const about = {
-    ...{ startedAt: Date.UTC(2026, 0, 2, 3, 4, 5), seconds: 12.3, since: "yesterday.json" },
+    startedAt: Date.UTC(2026, 0, 2, 3, 4, 5),
+    seconds: 12.3,
+    since: "yesterday.json",
     gone: [
       { baseUrl: "https://left.example", tenantId: "left", variant: "A" as const, works: true },
     ],

@@ -129,7 +129,11 @@ describe("the verdicts of a survey", () => {
     const hanging: Fetch = (url, init) =>
       url.endsWith("/devices") ? aborted(init?.signal) : fetch(url, init);
     const running = resultsOf(inVariables(customers.slice(0, 1)), {
-      ...{ fetch: hanging, clock, variables, customerTimeoutMs: 5_000, timeoutMs: 60_000 },
+      fetch: hanging,
+      clock,
+      variables,
+      customerTimeoutMs: 5_000,
+      timeoutMs: 60_000,
     });
     const [result] = await clock.through(running);
     expect(result).toMatchObject({ works: false, variant: "A", code: "customer_timed_out" });

@@ -76,27 +76,32 @@ describe("what no branch of a union allows", () => {
   test.each<{ name: string; schema: unknown; value: unknown; says: string }>([
     {
       name: "is wrong in the branch that the discriminator maps to",
-      ...{ schema: mapped, value: { kind: "cat", claws: "many" } },
+      schema: mapped,
+      value: { kind: "cat", claws: "many" },
       says: "$.claws: expected integer (as Cat)",
     },
     {
       name: "is wrong in the branch whose name is the discriminator's value",
-      ...{ schema: byKind(), value: { kind: "Dog" } },
+      schema: byKind(),
+      value: { kind: "Dog" },
       says: "$.barks: expected boolean (missing) (as Dog)",
     },
     {
       name: "has another value in the discriminator",
-      ...{ schema: mapped, value: { kind: "secret" } },
+      schema: mapped,
+      value: { kind: "secret" },
       says: '$.kind: expected "cat" or "dog"',
     },
     {
       name: "is wrong in the one branch of its type",
-      ...{ schema: { anyOf: catOrNull }, value: { kind: "cat" } },
+      schema: { anyOf: catOrNull },
+      value: { kind: "cat" },
       says: "$.claws: expected integer (missing)",
     },
     {
       name: "is of none of the types",
-      ...{ schema: { anyOf: [...catOrNull, text] }, value: 7 },
+      schema: { anyOf: [...catOrNull, text] },
+      value: 7,
       says: "$: expected object, null or string",
     },
     {
@@ -107,17 +112,20 @@ describe("what no branch of a union allows", () => {
     },
     {
       name: "is wrong in the one branch whose required members it has",
-      ...{ schema: { oneOf: named }, value: { number: "secret" } },
+      schema: { oneOf: named },
+      value: { number: "secret" },
       says: "$.number: expected integer (as Numbered)",
     },
     {
       name: "may be meant for several branches",
-      ...{ schema: { anyOf: named }, value: {} },
+      schema: { anyOf: named },
+      value: {},
       says: "$: expected one of the documented shapes: Named, Numbered",
     },
     {
       name: "is of several branches, where only one may be",
-      ...{ schema: { oneOf: [...named, text] }, value: { name: "a", number: 1 } },
+      schema: { oneOf: [...named, text] },
+      value: { name: "a", number: 1 },
       says: `${several}Named, Numbered`,
     },
     {

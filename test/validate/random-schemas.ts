@@ -57,18 +57,37 @@ function keywords(schema: fc.Arbitrary<Schema>): Record<string, fc.Arbitrary<unk
   // allows.
   const contains = schema.filter((one) => one !== false);
   return {
-    ...{ type, enum: fc.uniqueArray(scalar, { minLength: 1, maxLength: 3 }), const: scalar },
-    ...{ minLength: count, maxLength: count, pattern: one(PATTERNS), format: one(FORMATS) },
-    ...{ minimum: one(NUMBERS), maximum: one(NUMBERS) },
-    ...{ exclusiveMinimum: one(NUMBERS), exclusiveMaximum: one(NUMBERS) },
-    ...{ multipleOf: one([1, 2, 0.5]), items: schema, prefixItems: list, contains },
-    ...{ minItems: count, maxItems: count, uniqueItems: fc.boolean() },
-    ...{ minContains: count, maxContains: count },
-    ...{ properties: map(NAMES), patternProperties: map(PATTERNS), additionalProperties: schema },
+    type,
+    enum: fc.uniqueArray(scalar, { minLength: 1, maxLength: 3 }),
+    const: scalar,
+    minLength: count,
+    maxLength: count,
+    pattern: one(PATTERNS),
+    format: one(FORMATS),
+    minimum: one(NUMBERS),
+    maximum: one(NUMBERS),
+    exclusiveMinimum: one(NUMBERS),
+    exclusiveMaximum: one(NUMBERS),
+    multipleOf: one([1, 2, 0.5]),
+    items: schema,
+    prefixItems: list,
+    contains,
+    minItems: count,
+    maxItems: count,
+    uniqueItems: fc.boolean(),
+    minContains: count,
+    maxContains: count,
+    properties: map(NAMES),
+    patternProperties: map(PATTERNS),
+    additionalProperties: schema,
     required: fc.uniqueArray(one(NAMES.filter((name) => name !== "" && !(name in {}))), few),
     propertyNames: schema,
-    ...{ minProperties: count, maxProperties: count },
-    ...{ allOf: list, anyOf: list, oneOf: list, dependentSchemas: map(NAMES) },
+    minProperties: count,
+    maxProperties: count,
+    allOf: list,
+    anyOf: list,
+    oneOf: list,
+    dependentSchemas: map(NAMES),
     ...Object.fromEntries(
       ["not", "if", "then", "else", "unevaluatedProperties", "unevaluatedItems"].map((name) => [
         name,
@@ -179,7 +198,8 @@ export async function checkers(schema: Schema): Promise<Checked> {
   const content = { "application/json": { schema: { $ref: "#/components/schemas/It" } } };
   const responses = { 200: { description: "Answer.", content } };
   const document = {
-    ...{ openapi: "3.1.0", info: { title: "Random", version: "1" } },
+    openapi: "3.1.0",
+    info: { title: "Random", version: "1" },
     paths: { "/it": { get: { operationId: "it", responses } } },
     components: { schemas: { ...COMPONENTS, It: schema } },
   };

@@ -17,7 +17,8 @@ const schema = jsonSchemas({
   Device: {
     type: "object",
     properties: {
-      ...{ id: text, name: { type: "string", minLength: 1 } },
+      id: text,
+      name: { type: "string", minLength: 1 },
       labels: { type: "object", additionalProperties: text },
     },
     required: ["id", "name"],

@@ -128,8 +128,12 @@ export async function startLoginProvider(options: LoginProviderOptions): Promise
     issueRefreshToken: () => true,
     rotateRefreshToken: true,
     ttl: {
-      ...{ AccessToken: 3600, AuthorizationCode: 60, Grant: 3600 },
-      ...{ Interaction: 60, RefreshToken: 3600, Session: 60 },
+      AccessToken: 3600,
+      AuthorizationCode: 60,
+      Grant: 3600,
+      Interaction: 60,
+      RefreshToken: 3600,
+      Session: 60,
     },
   });
   const answer = provider.callback();

@@ -80,7 +80,9 @@ export function define(command: Command, context: Context): void {
       const call = service.call.bind(service as never) as unknown as AnyCall;
       const outcome = await output.during(`waiting for ${operationId}`, () =>
         call(operationId, {
-          ...{ params, headers, signal },
+          params,
+          headers,
+          signal,
           ...(body !== undefined && { body }),
           ...(envelope !== undefined && { envelope }),
         }),

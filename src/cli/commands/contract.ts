@@ -219,7 +219,13 @@ async function collectResults(
   const fetch = proxyFetch(env) ?? defaultFetch;
   let requests = 0;
   const running = runContract(target, {
-    ...{ only, safe, maxRequests, timeoutMs, retryDeadlineMs, allowInsecureHttp, signal },
+    only,
+    safe,
+    maxRequests,
+    timeoutMs,
+    retryDeadlineMs,
+    allowInsecureHttp,
+    signal,
     fetch(url, init) {
       requests++;
       return fetch(url, init);

@@ -126,7 +126,12 @@ async function readInput(
           ? identity
           : // Retries would hide a failing server. The doctor waits for a rate limit.
             createAuth({
-              ...{ baseUrl, tenantId, allowInsecureHttp, fetch, timeoutMs, clock },
+              baseUrl,
+              tenantId,
+              allowInsecureHttp,
+              fetch,
+              timeoutMs,
+              clock,
               retryDeadlineMs: 0,
               credential: identity as MachineCredential,
             });

@@ -138,8 +138,15 @@ async function run(command: Command, file: string, flags: Flags, context: Contex
   const timer = setInterval(report.progress, 500);
   try {
     for await (const found of survey(customers, {
-      ...{ timeoutMs, retryDeadlineMs, allowInsecureHttp, concurrency, customerTimeoutMs },
-      ...{ stateFile, variables: env, fetch: proxyFetch(env), signal },
+      timeoutMs,
+      retryDeadlineMs,
+      allowInsecureHttp,
+      concurrency,
+      customerTimeoutMs,
+      stateFile,
+      variables: env,
+      fetch: proxyFetch(env),
+      signal,
     })) {
       const result = report.add(found);
       if ((csv ?? html) !== undefined) results.push(result);

@@ -121,7 +121,9 @@ function merge(all: readonly (Shape | undefined)[]): Shape | undefined {
   const merged = {
     types,
     items: merge(shapes.map(({ items }) => items)),
-    ...{ fields, required, others: merge(objects.map(({ others }) => others)) },
+    fields,
+    required,
+    others: merge(objects.map(({ others }) => others)),
   };
   return withMap(merged, isMap);
 }

@@ -147,12 +147,16 @@ function registration(
   const now = changed.map((name) => [name, record[name] ? itemsOf(record[name]) : null]);
   const members = membersField(Object.fromEntries(now), "A JSON object; null lifts a limit.");
   const change = {
-    ...{ id: id("update"), action: `${path}/update`, hidden: { identity } },
+    id: id("update"),
+    action: `${path}/update`,
+    hidden: { identity },
     content: html`${formField(view, id("update"), members)}<button>Save</button>`,
   };
   const enabled = JSON.stringify({ enabled: record.enabled !== true });
   const toggle = {
-    ...{ ...change, id: id("enabled"), hidden: { identity, members: enabled } },
+    ...change,
+    id: id("enabled"),
+    hidden: { identity, members: enabled },
     content: html`<button>${record.enabled === true ? "Disable" : "Enable"}</button>`,
   };
   const texts = {

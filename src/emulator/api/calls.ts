@@ -27,7 +27,9 @@ export async function answerApiCall(
   /** Whom the log names; the caller of an anonymous route stays unknown. */
   let logged: { tenantId: string | undefined; clientId?: string } = { tenantId: pathTenantId };
   let caller: Pick<ApiCall, "tenantId" | "clientId" | "userId" | "devices"> = {
-    ...{ tenantId: pathTenantId ?? "", clientId: "", devices: [] },
+    tenantId: pathTenantId ?? "",
+    clientId: "",
+    devices: [],
   };
   if (!route.anonymous) {
     const token = findToken(deployment, variant, request);

@@ -152,7 +152,9 @@ function read(request: Request, type: string, text: string): Parts {
     path: path.map((segment) => [segment, segment]),
     query: [...searchParams],
     headers: [...request.headers],
-    ...{ body, jose, claims },
+    body,
+    jose,
+    claims,
   };
 }
 

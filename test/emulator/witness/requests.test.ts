@@ -116,8 +116,13 @@ describe("a multipart body", () => {
     // A browser and undici write the line end of a text as CR LF.
     const line = text.filter((one) => !/[\r\n]/.test(one));
     const file = line.filter((one) => !/["\\%/\0]/.test(one));
-    type Written = [title: string, tags: string[], name: string, photo: Uint8Array, x: number];
-    const property = async (...[title, tags, name, photo, x]: Written) => {
+    const property = async (
+      title: string,
+      tags: string[],
+      name: string,
+      photo: Uint8Array,
+      x: number,
+    ) => {
       const form = new UndiciFormData();
       form.append("title", title);
       form.append("count", "7");

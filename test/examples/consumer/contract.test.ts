@@ -47,7 +47,10 @@ describe.each([
 });
 
 const target = {
-  ...{ baseUrl, tenantId, plugin, serviceAccount: account },
+  baseUrl,
+  tenantId,
+  plugin,
+  serviceAccount: account,
   envelopes: ["full"], // what to try as X-Envelope; the description shows no value
 };
 /**
@@ -61,7 +64,9 @@ const only = contractCases
 const runner = { describe, test: Object.assign(test.bind(undefined), { skip: () => {} }) };
 
 await describeContract(runner, target, {
-  ...{ only, fetch, now: () => clock.now() },
+  only,
+  fetch,
+  now: () => clock.now(),
   // The emulator's clock is moved where a case waits for a token to expire.
   wait: async (ms) => clock.advance(ms),
 });

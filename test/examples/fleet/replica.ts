@@ -36,7 +36,9 @@ async function connectClient() {
   }
   if (SENTINELS) {
     const client = createSentinel({
-      ...{ name: "fleet", sentinelRootNodes: nodes(SENTINELS), scanInterval: 500 },
+      name: "fleet",
+      sentinelRootNodes: nodes(SENTINELS),
+      scanInterval: 500,
       nodeClientOptions: { disableOfflineQueue: true },
     }).on("error", () => {});
     return { client, connecting: client.connect() };
