@@ -3,7 +3,7 @@
 // remembers the person answers at once, and six such logins evict the one that the person is in the
 // middle of, because a browser keeps five.
 import { expect, test } from "vitest";
-import { rig } from "../backend/rig.js";
+import { OWN, rig } from "../backend/rig.js";
 import { refusalOf } from "../backend/test-browser.js";
 import { pageWorld } from "../page/page-world.js";
 import { describeInChromium } from "../support/chromium.js";
@@ -63,6 +63,7 @@ test.each([
     name: "whose origin begins like a listed one",
     referrer: { referer: `${listed}.evil.example/` },
   },
+  { name: "whose referrer is the backend itself", referrer: { referer: `${OWN}/` } },
   { name: "whose referrer is not an address", referrer: { referer: "www.planner.example" } },
 ])("another host of the same site $name begins no login", async ({ referrer }) => {
   expect(await statusFrom({ "sec-fetch-site": "same-site", ...referrer })).toBe(403);

@@ -32,6 +32,8 @@ const bodies: { name: string; body?: () => RequestInit["body"] }[] = [
   { name: "text", body: () => "é" },
   { name: "no body" },
   { name: "a form", body: form },
+  { name: "parameters", body: () => new URLSearchParams({ a: "é&" }) },
+  { name: "a buffer", body: () => new Uint8Array([0, 255, 195]).buffer },
   { name: "a blob", body: () => new Blob(["\u00e9\0"], { type: "image/png" }) },
   { name: "a view of a buffer", body: () => new Uint8Array([9, 0, 255, 195, 9]).subarray(1, 4) },
 ];

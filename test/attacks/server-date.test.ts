@@ -55,7 +55,7 @@ test.each([
     name: "by fourteen hours, as with a wrong time zone, gets its token",
     aheadMs: -14 * 3_600_000,
   },
-  { name: "by three days is told to correct its clock", aheadMs: 3 * dayMs, cause: "clock_drift" },
+  { name: "by three days fails because of its clock", aheadMs: 3 * dayMs, cause: "clock_drift" },
 ])("an honest machine whose clock is off $name", async ({ aheadMs, cause }) => {
   const server = steppedClock();
   const { publicUrl: baseUrl, fetch } = deployment({ now: server.now, variants: ["A"] });
