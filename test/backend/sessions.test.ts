@@ -196,7 +196,7 @@ describe("a session", () => {
 
   test.each([
     { name: "is not configured any more", settings: async () => undefined, me: 401 },
-    { name: "cannot be had", settings: () => Promise.reject(new Error("vault")), me: 500 },
+    { name: "cannot be read", settings: () => Promise.reject(new Error("vault")), me: 500 },
   ])("whose credential $name is answered $me, and can be logged out", async ({ settings, me }) => {
     const parts = rig();
     const { session } = await parts.loggedIn();

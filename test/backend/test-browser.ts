@@ -31,7 +31,7 @@ export class TestBrowser {
     });
   }
 
-  /** Requests `/auth/me` with a bearer token, or with the session of a cookie. */
+  /** Requests `/auth/me` with this session as the bearer token, or else with the cookies. */
   me(session?: string): Promise<Response> {
     return this.get(
       "/auth/me",
