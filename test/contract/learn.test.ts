@@ -162,7 +162,7 @@ describe("the settings hold", () => {
     expect(JSON.stringify(settings)).toBe(JSON.stringify({ envelope: {}, ...merged }));
   });
 
-  test("no option of which cases learnt different values: the conflict says who learnt what", () => {
+  test("no option for which cases learnt different values; the conflict names each case and its value", () => {
     const { settings, conflicts } = learnFrom([
       result({ id: "status.a", settings: { successStatus: 201, requireKid: false } }),
       result({ id: "status.b", variant: "B", settings: { successStatus: 200 } }),

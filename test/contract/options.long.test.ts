@@ -1,5 +1,5 @@
 /**
- * Whatever an emulator is told about the open facts, a run finds out, and no case breaks for it.
+ * A run learns each option of an emulator that settles an open fact, and no case breaks for it.
  */
 import { expect, test } from "vitest";
 import { contractCases, type DeploymentSettings, learnFrom } from "../../src/contract/index.js";

@@ -67,6 +67,7 @@ const samples: readonly {
   ...[
     ["e-mail addresses", "ada@example.com", "eve@example.com"],
     ["dates", "2026-01-02", "2026-01-03"],
+    ["names with four digits", "x4815y", "x6234z"],
     ["numbers at the end", "device-1", "device-2"],
     ["numbered names", "room1", "room2"],
     ["texts", "Front door", "Back door"],
