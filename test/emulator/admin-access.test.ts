@@ -132,7 +132,7 @@ describe("a refusal", () => {
     }
   });
 
-  test("over HTTP answers a foreign name that resolves to this machine", async () => {
+  test("answers a foreign name that resolves to this machine, over HTTP", async () => {
     const { url, close } = await createEmulator().listen();
     onTestFinished(close);
     const statuses = ["localhost", "a.localhost", "rebound.example"].map(async (host) => {
@@ -173,10 +173,16 @@ describe("the page's server", () => {
 });
 
 describe("the option admin", () => {
-  test.each([{ admin: false }, { variants: [] }] as const)(
-    "with %o a request to the page is answered and journaled like others",
-    async (options) => {
+  test.each([
+    { options: { admin: false }, stylesheet: 200 },
+    { options: { variants: [] }, stylesheet: 404 },
+  ] as const)(
+    "with $options a request to the page is answered and journaled like others",
+    async ({ options, stylesheet }) => {
       const emulator = createEmulator(options);
+      // The pages of the host application and of the login have it too.
+      expect((await emulator.fetch("/_emulator/style.css")).status).toBe(stylesheet);
+      emulator.journal.clear();
       const response = await emulator.fetch("/_emulator");
       expect([response.status, await response.json()]).toEqual([404, { error: "not_found" }]);
       expect(emulator.journal.count()).toBe(1);

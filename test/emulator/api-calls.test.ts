@@ -35,6 +35,7 @@ test("the option devices has one list for all tenants or one each, also for the 
     expect(await (await plugin.call(token)).json()).toEqual(body);
     const door = await plugin.call(token, "/api/v1/acme/devices/door");
     expect(door.status).toBe(body.length === 0 ? 404 : 200);
+    if (door.ok) expect(await door.json()).toEqual(acme[0]);
   }
 });
 

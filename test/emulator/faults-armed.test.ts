@@ -77,7 +77,7 @@ describe("armed faults", () => {
     const { faults } = emulator;
     const added = faults.add(fault(503));
     await requestToken(emulator);
-    expect(faults.list()).toMatchObject([{ fired: 0 }, { fired: 1, left: 2 }]);
+    expect(faults.list()).toMatchObject([{ left: 1 }, { fired: 1, left: 2 }]);
     emulator.reset();
     expect(faults.list()).toEqual([{ id: "fault-1", fault: seeded, fired: 0, left: 1 }]);
     added.remove();
@@ -102,13 +102,18 @@ describe("an invalid fault", () => {
     ["a moment that does not fit a token request", resource, "before-token or after-commit"],
     ["an operation that is not served", match({ operation: "token" }), "requestToken, "],
     ["a path without a slash", match({ path: "v1" }), "match.path"],
+    ["a count of 0", { name: "reset", count: 0 }, "count"],
+    ["a probability above 1", { name: "reset", probability: 1.1 }, "probability"],
     ["a probability of 0", { name: "reset", probability: 0 }, "probability"],
     ["a seed without a probability", { name: "reset", seed: 1 }, "seed"],
     ["a status below 200", status({ status: 101 }), "status"],
     ["a 204 with a body", status({ status: 204, body: {} }), "body"],
     ["a circular body", status({ body: cyclic }), "body"],
+    ["a header name with a space", status({ headers: { "a b": "" } }), "headers"],
     ["a broken header", status({ headers: { a: "b\r\nc: d" } }), "headers.a"],
     ["a wrong length", status({ headers: { "Content-Length": "9" } }), "Content-Length"],
+    ["a negative number of bytes", { name: "truncated", bytes: -1 }, "bytes"],
+    ["a speed of 0", slow({ bytesPerSecond: 0 }), "bytesPerSecond"],
     ["a Retry-After with a line break", limited("1\n"), "retryAfter"],
     ["a delay too long for a timer", slow({ delayMs: 2 ** 31 }), "delayMs"],
     ["slow before the token without a delay", slow({ at: "before-token" }), "delayMs"],

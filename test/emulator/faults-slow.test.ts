@@ -1,7 +1,7 @@
 // A slow answer drips, ends at once when its caller leaves, and leaves no timer behind.
 import { Server } from "node:http";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import type { Fault } from "../../src/emulator/index.js";
+import type { Emulator, Fault } from "../../src/emulator/index.js";
 import { collectGarbage, rejectionOf } from "../support/wait.js";
 import { PluginClient } from "./plugin-client.js";
 import { watchedTimers, ways } from "./two-ways.js";
@@ -100,17 +100,18 @@ describe.each(slow)("$name", ({ fault }) => {
 
 test("a drip ends with the abort of an in-process caller that kept no reference to what it sent", async () => {
   const more = { headers: { "content-type": "application/x-www-form-urlencoded", "x-more": "1" } };
-  for (const wrap of [
-    (url: string, init: RequestInit) => [url, init],
-    (url: string, init: RequestInit) => [new Request(url, init)],
-    (url: string, init: RequestInit) => [new Request(url, init), more],
-  ] as ((...sent: [string, RequestInit]) => Parameters<typeof fetch>)[]) {
+  const callers: ((url: string, init: RequestInit) => Parameters<Emulator["fetch"]>)[] = [
+    (url, init) => [url, init],
+    (url, init) => [new Request(url, init)],
+    (url, init) => [new Request(url, init), more],
+  ];
+  for (const argumentsOf of callers) {
     const plugin = new PluginClient();
     const { emulator } = plugin;
     const handle = emulator.faults.add({ name: "slow", bytesPerSecond: 0.01 });
     const controller = new AbortController();
     const init = { method: "POST", body: plugin.form(), signal: controller.signal };
-    const sent = emulator.fetch(...(wrap(plugin.tokenUrl(), init) as [string]));
+    const sent = emulator.fetch(...argumentsOf(plugin.tokenUrl(), init));
     const rejection = rejectionOf(read(sent));
     await expect.poll(() => handle.fired).toBe(1);
     // After this turn of the event loop, only references that are in use keep the request alive.

@@ -1,7 +1,7 @@
 // Emulators in one process share nothing, and fetch behaves like the platform's.
 import { Request as OthersRequest } from "undici";
 import { describe, expect, test } from "vitest";
-import { createEmulator } from "../../src/emulator/index.js";
+import { createEmulator, type Emulator } from "../../src/emulator/index.js";
 import { CustomerLog } from "../../src/emulator/records/customer-log.js";
 import { Journal } from "../../src/emulator/records/journal.js";
 import {
@@ -85,7 +85,7 @@ describe("fetch", () => {
   const url = "https://any.example/v1/devices";
   const othersRequest = new OthersRequest(url) as unknown as Request;
   const init = { method: "GET" };
-  test.each<{ name: string; sent: Parameters<typeof fetch> }>([
+  test.each<{ name: string; sent: Parameters<Emulator["fetch"]> }>([
     { name: "a string", sent: [url] },
     { name: "a relative string", sent: ["/v1/devices"] },
     { name: "a URL", sent: [new URL(url)] },
@@ -95,7 +95,7 @@ describe("fetch", () => {
     { name: "a Request of another copy of fetch with init", sent: [othersRequest, init] },
   ])("takes $name, also detached from its object", async ({ sent }) => {
     const { fetch } = createEmulator();
-    expect((await fetch(...(sent as [string]))).status).toBe(401);
+    expect((await fetch(...sent)).status).toBe(401);
   });
 
   test("reads the body of a Request from another copy of fetch, with and without init", async () => {

@@ -135,11 +135,6 @@ export class PluginClient {
   }
 }
 
-/** The parts of a refused token request's answer that the description fixes. */
-export async function rejection(response: Response): Promise<unknown> {
-  return { status: response.status, body: await response.json() };
-}
-
 export const ada: OperatorRegistration = {
   tenantId: "acme",
   userId: "ada",

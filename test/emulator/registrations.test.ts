@@ -67,7 +67,7 @@ const refused: Readonly<Record<string, readonly Refused[]>> = {
     ["a tenant of dots", "registerPlugin", { ...sheet, tenantId: ".." }, /^tenantId/],
     ["a script as page", "registerPlugin", { ...page, pageUrl: "data:text/html,x" }, /^pageUrl/],
     ["a page of a service", "registerPlugin", { ...sheet, pageUrl: "https://p.example" }, /^page/],
-    ["a later page of a service", "updatePlugin", { ...reporter, type: "service" }, /type/],
+    ["another type", "updatePlugin", { ...reporter, type: "service" }, /type/],
     ["no tenant", "unregisterPlugin", { clientId: "reporter" }, /^tenantId: /],
     ["an empty secret", "registerServiceAccount", { ...account, clientSecret: "" }, /^clientSec/],
     ["a string", "unregisterServiceAccount", "worker", /object/],
@@ -271,7 +271,8 @@ describe("an unregistered plugin", () => {
     emulator.unregisterPlugin(reporter);
     expect((await browser.open("/host/acme")).text()).not.toContain("Planner");
     expect(() => plugin.launchedCode()).toThrow(/not registered/);
-    expect((await plugin.exchange(code)).status).toBe(400);
+    const refused = await plugin.exchange(code);
+    expect([refused.status, (await refused.json()).error]).toEqual([400, "invalid_grant"]);
     emulator.registerPlugin({ ...service, ...reporter, type: "user_interface" });
     expect(() => launch.authorize(newPkce())).toThrow(refusedBy("launch.known"));
     await plugin.exchange(late);

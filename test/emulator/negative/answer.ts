@@ -71,7 +71,7 @@ export function ok(body: unknown): Answer {
 }
 
 /** Variant A's token endpoint. */
-export function refusedA(error: string): Answer {
+function refusedA(error: string): Answer {
   return { status: 400, headers: UNSTORED_JSON, body: { error, error_description: REJECTED } };
 }
 export const invalidClient: Answer = refusedA("invalid_client");

@@ -9,6 +9,7 @@ import {
   invalidGrant,
   invalidRequest,
   ok,
+  personTokens,
   refused,
   serviceToken,
   unsupportedGrantType,
@@ -199,6 +200,12 @@ export const fieldsB: readonly Row[] = [
         world.postJson(world.accountFields(), refreshPath),
     },
   ),
+  ...group(accepting(personTokens, ownRefreshPath), {
+    "a refresh without a grant_type at the refresh path": async (world) => {
+      const { refresh_token } = await world.personTokens();
+      return world.postJson({ refresh_token, client_id: "portal" }, refreshPath);
+    },
+  }),
   ...group(breaksB("client-request.fields", "client-request.grant-type"), {
     "an absent grant_type in Variant B": account({ grant_type: undefined }),
   }),
