@@ -150,7 +150,8 @@ describe("a lock", () => {
   };
   /** Sweeps twice, the second time five seconds later. Returns what is left after each sweep. */
   const sweepTwice = (between = () => {}) => {
-    const now = vi.spyOn(performance, "now").mockReturnValue(performance.now());
+    // Of whole milliseconds the difference is exact.
+    const now = vi.spyOn(performance, "now").mockReturnValue(Math.trunc(performance.now()));
     onTestFinished(() => now.mockRestore());
     sweepLock(lock);
     const left = readdirSync(folder);
