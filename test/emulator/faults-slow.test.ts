@@ -17,10 +17,10 @@ test.each(ways)(
     const plugin = new PluginClient();
     const send = await open(plugin.emulator);
     plugin.emulator.faults.add({ name: "slow", bytesPerSecond: 1000 });
-    const response = await send(TOKEN, { method: "POST", body: plugin.form() });
-    const sizes: number[] = [];
     // Bytes a second are of the machine's time, as a socket is.
     const startedAt = performance.now();
+    const response = await send(TOKEN, { method: "POST", body: plugin.form() });
+    const sizes: number[] = [];
     for await (const bytes of response.body as unknown as AsyncIterable<Uint8Array>)
       sizes.push(bytes.length);
     const size = sizes.reduce((sum, one) => sum + one, 0);
