@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { createEmulator, type EmulatorClock } from "../../src/emulator/index.js";
 import { ExpiringMap } from "../../src/emulator/state/expiring-map.js";
 import { SlidingWindow } from "../../src/emulator/variant-a/sliding-window.js";
-import { isSettled } from "../support/wait.js";
+import { isSettled, settle } from "../support/wait.js";
 import { PluginClient, reporter, START } from "./plugin-client.js";
 
 /** The statuses of the answers after each move of the clock. */
@@ -93,6 +93,15 @@ describe("a sleep on the clock", () => {
     const sleep = clock.sleep(30_000, controller.signal);
     controller.abort("late");
     await expect(sleep).rejects.toBe("late");
+  });
+
+  test("is skipped by skipSleep, which waits for one to begin and ends the shortest", async () => {
+    const { clock } = createEmulator({ now: () => START });
+    const skipped = clock.skipSleep();
+    await settle();
+    const sleeps = [clock.sleep(2000), clock.sleep(1000)];
+    expect([await skipped, await clock.skipSleep()]).toEqual([1000, 1000]);
+    await Promise.all(sleeps);
   });
 
   test("is reported by skipSleep when none begins in time, with what may be wrong", async () => {

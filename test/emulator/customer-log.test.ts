@@ -18,6 +18,8 @@ import {
 import { PORTAL_SECRET, Portal } from "./portal.js";
 import { newPkce } from "./signing-key.js";
 
+const verifier = "Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30";
+
 describe("the customer log", () => {
   test("is filtered by tenant, client, rule, request and instant", async () => {
     const plugin = new PluginClient();
@@ -49,7 +51,6 @@ describe("the customer log", () => {
     },
   );
 
-  const verifier = "Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30";
   const fields = ["client_id", "grant_type", "client_assertion_type", "client_assertion", "code"];
   test.each(fields)("does not quote a secret sent as %s", async (field) => {
     for (const secret of [verifier, "open sesame", "gT7qLw92xPz"]) {
@@ -111,7 +112,6 @@ describe("the customer log", () => {
 });
 
 describe("an entry", () => {
-  const verifier = "Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30";
   const host = "https://staging-7.emulator.internal.services.customer.example:8443/x";
   const uuid = "0b8a5b1e-9d0c-4d5b-8d8e-3f6a2c1b7e90";
 

@@ -43,7 +43,7 @@ const limited = (
   retryAfter: "date" | "absent" | string | undefined,
   value: string | null,
 ): Row => ({
-  name: `429 with Retry-After ${retryAfter ?? "by default"}`,
+  name: `a 429 with the Retry-After "${retryAfter ?? "by default"}"`,
   fault: { name: "rate-limited", ...(retryAfter !== undefined && { retryAfter }) } as Fault,
   seen: () => empty(429),
   header: ["retry-after", value],
@@ -75,8 +75,8 @@ const rows: Row[] = [
   {
     name: "a redirect",
     fault: redirect,
-    header: ["location", location],
     seen: () => empty(307),
+    header: ["location", location],
   },
   limited(undefined, "1"),
   limited("date", new Date(START + 1000).toUTCString()),
@@ -129,9 +129,10 @@ describe.each(ways)("$name", ({ open }) => {
         const hit = await observe(sent);
         expect(hit).toEqual(seen(real));
         if (name !== "") expect((await sent).headers.get(name)).toBe(value);
-        const grant = at === undefined ? "client_credentials" : undefined;
-        const entry = { fault: fault.name, status: hit.status ?? 0, clientId: "reporter" };
-        expect(emulator.journal.last()).toMatchObject(grant ? { ...entry, grant } : entry);
+        const entry = emulator.journal.last();
+        const expected = { fault: fault.name, status: hit.status ?? 0, clientId: "reporter" };
+        expect(entry).toMatchObject(expected);
+        expect(entry?.grant).toBe(at === "resource" ? undefined : "client_credentials");
         expect([handle.fired, emulator.faults.list()]).toEqual([1, []]);
         expect((await observe(ask())).status).toBe(200);
         expect(emulator.journal.count({ fault: fault.name })).toBe(1);

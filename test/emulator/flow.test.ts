@@ -161,7 +161,7 @@ describe("a login", () => {
       tokens,
       refresh,
       expect.stringMatching(
-        /^Refused, 400: .* \| refresh\.reuse \| error=invalid_grant error_desc/,
+        /^Refused, 400: Token endpoint to Client \| refresh\.reuse \| error=invalid_grant error_desc/,
       ),
     ]);
     const page = await new AdminBrowser(portal.emulator).open("/_emulator/flow");
@@ -199,7 +199,7 @@ describe("a login", () => {
     expect(await steps(portal.emulator)).toEqual([
       asked.replace("S256", "5 characters"),
       expect.stringMatching(
-        /^Callback: .* \| authorization\.challenge-method \| state=7 characters/,
+        /^Callback: .* to Client \| authorization\.challenge-method \| state=7 characters error=inv/,
       ),
     ]);
   });

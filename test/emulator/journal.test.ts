@@ -286,7 +286,7 @@ describe("waitFor", () => {
     ...[{ count: 0 }, { timeoutMs: Number.POSITIVE_INFINITY }, { timeoutMs: 2 ** 31 }],
     { signal: {} },
   ];
-  test.each(options)("refuses %j", async (options: object) => {
+  test.each(options)("refuses %o", async (options: object) => {
     const message = expect.stringContaining(Object.keys(options)[0] ?? "");
     const waiting = createEmulator().journal.waitFor({}, options);
     await expect(waiting).rejects.toMatchObject({ code: "option_invalid", message });

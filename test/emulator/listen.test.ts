@@ -53,12 +53,12 @@ async function closesAtOnce(close: () => Promise<void>): Promise<void> {
 }
 
 describe("the public URL", () => {
-  const spoofs = [
-    ["Host: evil.example"],
-    ["Host: h", "X-Forwarded-Host: evil.example", "X-Forwarded-Proto: http"],
-    ["Host: h", "Forwarded: host=evil.example;proto=http"],
-  ];
-  test.each(spoofs)("is required as aud, whatever %s says", async (...headers) => {
+  const forwarded = ["Host: h", "X-Forwarded-Host: evil.example", "X-Forwarded-Proto: http"];
+  test.each([
+    { name: "Host", headers: ["Host: evil.example"] },
+    { name: "X-Forwarded-Host", headers: forwarded },
+    { name: "Forwarded", headers: ["Host: h", "Forwarded: host=evil.example;proto=http"] },
+  ])("is required as aud, whatever $name says", async ({ headers }) => {
     const plugin = new PluginClient();
     const url = await listening(plugin);
     const post = (form: URLSearchParams) => postRaw(url, form, headers);
@@ -97,6 +97,7 @@ describe("the public URL", () => {
     const base = new URL(await listening(plugin)).origin + spelled;
     for (const page of ["/_emulator", "/host/acme"])
       expect((await fetch(`${base}${page}`)).status).toBe(200);
+    expect((await fetch(`${base}/v1/devices`)).status).toBe(401);
     for (const other of ["", "/other", `${spelled}x`, `${spelled}/more`])
       for (const at of [`${other}/v1/devices`, `${other}/_emulator`])
         expect((await emulator.fetch(at)).status).toBe(404);
@@ -168,27 +169,22 @@ describe("a body that is too large", () => {
   const mebibyte = "x".repeat(1_048_576);
   const chunk = `100000\r\n${mebibyte}\r\n`;
   const chunked = { framing: "Transfer-Encoding: chunked", part: chunk, end: "0\r\n\r\n" };
-  const rows = [
-    { name: "A", path: TOKEN, status: 400, ...chunked },
-    { name: "B", path: "/v1/auth/token", status: 413, ...chunked },
-    {
-      name: "B",
-      path: "/v1/auth/token",
-      status: 413,
-      part: mebibyte,
-      end: "",
-      framing: "Content-Length: 8388608",
-    },
-  ];
-  test.each(rows)(
-    "of the token endpoint of $name is refused while it is sent, and the client may send all of it: $framing",
-    async ({ name, path, status, framing, part, end }) => {
+  const measured = { framing: "Content-Length: 8388608", part: mebibyte, end: "" };
+  const ofA = { variant: "A", path: TOKEN, status: 400 };
+  const ofB = { variant: "B", path: "/v1/auth/token", status: 413 };
+  test.each([
+    { ...ofA, ...chunked },
+    { ...ofB, ...chunked },
+    { ...ofB, ...measured },
+  ])(
+    "for a token of Variant $variant is refused while it is sent, and the client may send all of it: $framing",
+    async ({ variant, path, status, framing, part, end }) => {
       const url = await listening(new PluginClient());
       const socket = await connected(url);
       const faults: unknown[] = [];
       socket.on("error", (error) => faults.push(error));
       socket.setEncoding("latin1");
-      const type = name === "A" ? FORM : "Content-Type: application/json";
+      const type = variant === "A" ? FORM : "Content-Type: application/json";
       socket.write(`POST ${path} HTTP/1.1\r\nHost: h\r\n${type}\r\n${framing}\r\n\r\n`);
       socket.write(part);
       const [answer] = await once(socket, "data");

@@ -183,13 +183,13 @@ export class LaunchedPlugin extends PluginClient {
 }
 
 /** A request to Variant B's token endpoint. */
-export function postJson(
-  emulator: Emulator,
-  fields: object,
-  path = "/v1/auth/token",
-): Promise<Response> {
+export function postJson(emulator: Emulator, fields: object): Promise<Response> {
   const headers = { "content-type": "application/json" };
-  return emulator.fetch(path, { method: "POST", headers, body: JSON.stringify(fields) });
+  return emulator.fetch("/v1/auth/token", {
+    method: "POST",
+    headers,
+    body: JSON.stringify(fields),
+  });
 }
 
 /** The token request of a service account. */

@@ -75,13 +75,9 @@ export class Portal {
     });
   }
 
-  refresh(refreshToken: string, changes: Changes = {}, path?: string): Promise<Response> {
-    const fields = {
-      grant_type: "refresh_token",
-      refresh_token: refreshToken,
-      client_id: "portal",
-    };
-    return this.post({ ...fields, client_secret: this.clientSecret, ...changes }, path);
+  refresh(refresh_token: string, changes: Changes = {}): Promise<Response> {
+    const fields = { grant_type: "refresh_token", refresh_token, client_id: "portal" };
+    return this.post({ ...fields, client_secret: this.clientSecret, ...changes });
   }
 
   async tokens(response?: Response): Promise<PortalTokens> {
@@ -90,13 +86,13 @@ export class Portal {
     return (await answer.json()) as PortalTokens;
   }
 
-  post(fields: Changes, path?: string): Promise<Response> {
-    return postJson(this.emulator, fields, path);
+  post(fields: Changes): Promise<Response> {
+    return postJson(this.emulator, fields);
   }
 
-  async statusOf(accessToken: string, path = "/v1/devices"): Promise<number> {
+  async statusOf(accessToken: string): Promise<number> {
     const headers = { authorization: `Bearer ${accessToken}` };
-    return (await this.emulator.fetch(path, { headers })).status;
+    return (await this.emulator.fetch("/v1/devices", { headers })).status;
   }
 
   /** The rule that the newest entry of the customer log names. */

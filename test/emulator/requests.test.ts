@@ -1,7 +1,7 @@
 // Requests are read as the document of the option `api` says, from what is sent over HTTP by hand.
 import { request as httpRequest } from "node:http";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createEmulator, type EmulatorOptions } from "../../src/emulator/index.js";
+import { type ApiRoute, createEmulator, type EmulatorOptions } from "../../src/emulator/index.js";
 import { readApi } from "../../src/generate/emit/emulation.js";
 import { connect, serviceAccount } from "../../src/index.js";
 import { openapi, sample } from "../generate/sample-documents.js";
@@ -178,7 +178,7 @@ describe("parameters", () => {
     [query(pair, flat), "q=a,b,c", "query q, written as form", "a name without a value"],
     [jsonFilter, "q=%7B", "query q, written as application/json", "text that is not JSON"],
     [query(pair, flat), "q=b,2", 'query q with {"additionalProperties":false}', "an object"],
-  ])("%j are refused for %s: expected %s, got %s", async (parameter, sent, expected, actual) => {
+  ])("are refused: %j, %j: expected %s, got %s", async (parameter, sent, expected, actual) => {
     const { url, emulator } = await served(get(parameter));
     expect(await send(url, `/v1/own?${sent}`)).toEqual(refusal);
     const rule = "request.parameters";
@@ -438,17 +438,16 @@ describe("the option respond", () => {
     }
   });
 
-  test("is not needed by a route of the option routes, which receives texts and the body too", async () => {
+  test("is not needed by a route of the option routes, which receives tenant, texts and body too", async () => {
     const calls: unknown[] = [];
-    const route = { operationId: "own", method: "POST", path: "/v1/own/{id}" } as const;
-    const routes: EmulatorOptions["routes"] = [
-      {
-        ...route,
-        takesPluginTokens: false,
-        respond: ({ params, body, request }) => void calls.push(params, body, request.bodyUsed),
-      },
-    ];
-    const emulator = createEmulator({ seed, routes });
+    const route: ApiRoute = {
+      operationId: "own",
+      method: "POST",
+      path: "/v1/own/{id}",
+      respond: ({ tenantId, params, body, request }) =>
+        void calls.push(tenantId, params, body, request.bodyUsed),
+    };
+    const emulator = createEmulator({ seed, routes: [route] });
     const token = await accessTokenIn(requestAccountToken(emulator, worker));
     const headers = { authorization: `Bearer ${token}`, "content-type": JSON_TYPE };
     const ask = (path: string, body: string) =>
@@ -456,9 +455,11 @@ describe("the option respond", () => {
     await ask("/v1/own/a%20b?q=1&q=2&r=%zz", '{"a":1}');
     await ask("/v1/own/c", "{");
     expect(calls).toEqual([
+      "acme",
       { path: { id: "a b" }, query: { q: ["1", "2"], r: "%zz" }, header: {}, cookie: {} },
       { a: 1 },
       false,
+      "acme",
       { path: { id: "c" }, query: {}, header: {}, cookie: {} },
       undefined,
       false,

@@ -37,7 +37,7 @@ const post = (emulator: Emulator, body = signedForm(emulator)) =>
   emulator.fetch("/api/v1/acme/external-plugin/oauth/token", { method: "POST", body });
 
 describe("a seed", () => {
-  test("registers everything that can be registered, and sets the clock", async () => {
+  test("registers plugins, accounts and operators, and sets the clock", async () => {
     const emulator = createEmulator({ seed });
     expect(emulator.clock.now()).toBe(START);
     expect(await (await post(emulator)).json()).toMatchObject({ revo: { tenant: "acme", roles } });

@@ -79,7 +79,7 @@ test.each<[name: string, text: string, ...issues: RegExp[]]>([
   [
     "an unknown rule",
     "options:\n  rules:\n    assertion.none: false\n",
-    /:3: options\.rules: this/,
+    /:3: options\.rules: this is not a rule/,
   ],
   [
     "a route whose path is taken",

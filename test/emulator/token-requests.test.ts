@@ -88,11 +88,16 @@ describe("a launch in this process", () => {
     const launch = plugin.emulator.launch(identity);
     const { state } = launch.authorize(newPkce());
     expect(state).toMatch(/^[\w-]{43}$/);
-    const url = new URL("https://plugin.example/page?lang=en#top");
-    url.searchParams.set("opaque_code", launch.opaqueCode);
-    url.searchParams.set("state", state ?? "");
-    expect([...new URL(launch.url).searchParams].sort()).toEqual([...url.searchParams].sort());
-    expect(new URL(launch.url).hash).toBe("#top");
+    const { origin, pathname, searchParams, hash } = new URL(launch.url);
+    expect(origin + pathname + hash).toBe("https://plugin.example/page#top");
+    const shown = { lang: "en", opaque_code: launch.opaqueCode, state };
+    expect(Object.fromEntries(searchParams)).toEqual(shown);
+  });
+
+  test("has no state with launchState opaque_code, and host:auth-code repeats the opaque_code", () => {
+    const launch = new LaunchedPlugin({ launchState: "opaque_code" }).emulator.launch(identity);
+    expect(new URL(launch.url).searchParams.has("state")).toBe(false);
+    expect(launch.authorize(newPkce()).state).toBe(launch.opaqueCode);
   });
 
   const refusedBy = (rule: string) =>

@@ -138,8 +138,8 @@ export class World {
   }
 
   /** Returns to the seed. */
-  reset(options: EmulatorOptions = {}): void {
-    this.emulator.reset(options);
+  reset(): void {
+    this.emulator.reset();
     this.transport = this.emulator.fetch;
     this.#count = 0;
   }
