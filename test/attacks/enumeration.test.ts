@@ -50,7 +50,7 @@ const madeUp = (tenantId: string, hostOrigin = HOST) => {
 };
 
 test("a launch of an unknown tenant or host is answered like one whose code is refused", async () => {
-  const { browser, told } = world();
+  const { browser, reports } = world();
   const ask = async (tenantId: string, hostOrigin: string) =>
     shownAs(await browser.post("/auth/launch", madeUp(tenantId, hostOrigin)));
   const known = await ask("acme", HOST);
@@ -63,7 +63,7 @@ test("a launch of an unknown tenant or host is answered like one whose code is r
   ];
   for (const [tenantId = "", hostOrigin = ""] of others)
     expect(await ask(tenantId, hostOrigin), `${tenantId} ${hostOrigin}`).toEqual(known);
-  const { error } = told.find(({ error }) => String(error).includes("unknown.example")) ?? {};
+  const { error } = reports.find(({ error }) => String(error).includes("unknown.example")) ?? {};
   expect(error).toMatchObject({
     message: expect.stringContaining("add it to the option deployments"),
   });
@@ -238,16 +238,16 @@ test("a body that a stranger sends late does not use up the delay of a refused l
 });
 
 test("a login of an unknown tenant is answered like one of a known tenant that cannot begin, and onError receives the reason", async () => {
-  const { browser, told } = world();
+  const { browser, reports } = world();
   const ask = async (tenant: string) => shownAs(await browser.get(`/auth/login?tenant=${tenant}`));
   const unknown = await ask("unknown");
   expect(unknown[0]).toBe(404);
   for (const tenant of ["launch-only", "without", "mistaken", "..", "x".repeat(300)])
     expect(await ask(tenant), tenant).toEqual(unknown);
   const missing = "credential_missing";
-  const codes = told.map(({ error }) => (error as { code: string }).code);
+  const codes = reports.map(({ error }) => (error as { code: string }).code);
   expect(codes).toEqual([missing, missing, missing, "option_invalid", missing, missing]);
-  expect(String(told[0]?.error)).toContain("the tenant unknown");
+  expect(String(reports[0]?.error)).toContain("the tenant unknown");
   expect((await browser.get("/auth/login?tenant=acme")).status).toBe(302);
 });
 

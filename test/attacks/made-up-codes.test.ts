@@ -52,7 +52,10 @@ test.each([7, Promise.resolve("a")])(
   async (returned) => {
     const parts = rig({ clientKey: () => returned as never });
     expect((await poster(parts)("ada", true)).status).toBe(500);
-    expect(parts.told.at(-1)?.error).toMatchObject({ code: "option_invalid", option: "clientKey" });
+    expect(parts.reports.at(-1)?.error).toMatchObject({
+      code: "option_invalid",
+      option: "clientKey",
+    });
   },
 );
 

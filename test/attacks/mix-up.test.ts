@@ -122,9 +122,9 @@ describe.each(ways)("with $name of deployments", ({ isSeen, deployed }) => {
     { name: "the path of another tenant", evil: at("/acme") },
     { name: "the issuer of another deployment", evil: honestIssuer },
   ])("a login with $name does not begin, and the honest one does", async ({ evil }) => {
-    const { begin, told } = attacked([undefined, evil], at("/acme").redirectUri);
+    const { begin, reports } = attacked([undefined, evil], at("/acme").redirectUri);
     expect(await refusalOf(begin("evil"))).toBe("404 tenant_unknown");
-    expect(String(told[0]?.error)).toContain("RFC 9700");
+    expect(String(reports[0]?.error)).toContain("RFC 9700");
     expect((await begin("acme")).status).toBe(302);
   });
 });

@@ -21,14 +21,14 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
       const { auth, clock, events, fetch } = scriptedAuth(variant, limited(value));
       const { service } = scriptedService(variant, limited(value));
       const retryAt = clock.now() + dayMs;
-      const told = { retryAt, message: expect.stringMatching(/more than a day is not waited for/) };
+      const late = { retryAt, message: expect.stringMatching(/more than a day is not waited for/) };
       expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
         code: "rate_limited",
-        ...told,
+        ...late,
       });
       expect((await service.call("listDevices")).error).toMatchObject({
         code: "api_rate_limited",
-        ...told,
+        ...late,
       });
       expect(events).toContainEqual(expect.objectContaining({ type: "rate_limited", retryAt }));
       clock.advance(dayMs);

@@ -181,8 +181,8 @@ describe("session", () => {
 });
 
 describe("answer", () => {
-  const told: unknown[] = [];
-  const { backend } = rig({ onError: (error) => void told.push(error) });
+  const reports: unknown[] = [];
+  const { backend } = rig({ onError: (error) => void reports.push(error) });
   const secret = "canary-of-the-service";
   const api = (code: ApiErrorCode, status: number) =>
     new ApiError(code, secret, { variant: "A", status, body: secret });
@@ -211,13 +211,13 @@ describe("answer", () => {
     { is: "500 backend_failed", to: secret },
     { is: "500 backend_failed", to: undefined },
   ])("is $is to $to.name $to.code, and does not quote it", async ({ to, is }) => {
-    told.length = 0;
+    reports.length = 0;
     const answer = backend.answer(to);
     const text = await answer.text();
     expect(`${answer.status} ${JSON.parse(text).error}`).toBe(is);
     expect(text + JSON.stringify([...answer.headers])).not.toContain(secret);
     expect(answer.headers.get("cache-control")).toBe("no-store");
-    expect(told).toEqual(isSessionError(to) ? [] : [to]);
+    expect(reports).toEqual(isSessionError(to) ? [] : [to]);
   });
 
   test("to a rate limit has a Retry-After header", () => {
@@ -239,7 +239,7 @@ describe("answer", () => {
   test("without onError prints only faults to the console", ({ onTestFinished }) => {
     const printed: unknown[] = [];
     const { error } = console;
-    console.error = (...told: unknown[]) => void printed.push(...told);
+    console.error = (...words: unknown[]) => void printed.push(...words);
     onTestFinished(() => {
       console.error = error;
     });

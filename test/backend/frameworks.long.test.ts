@@ -153,8 +153,8 @@ describe.each(frameworks)("with $name", ({ serve }) => {
 
 test("a body that Fastify's parser has read, and that was not handed over, is reported with what to do", async () => {
   const { fastify } = await import("fastify");
-  const told: unknown[] = [];
-  const parts = rig({ onError: (error) => void told.push(error) });
+  const reports: unknown[] = [];
+  const parts = rig({ onError: (error) => void reports.push(error) });
   const app = fastify();
   onTestFinished(async () => void (await app.close()));
   app.all("/auth/*", (request, reply) => {
@@ -165,5 +165,5 @@ test("a body that Fastify's parser has read, and that was not handed over, is re
   const headers = { "content-type": "application/json", origin: url };
   const answer = fetch(`${url}/auth/launch`, { method: "POST", headers, body: '{"code":"c"}' });
   expect(await refusalOf(answer)).toBe("500 backend_failed");
-  expect(String(told)).toContain("{ body: request.body }");
+  expect(String(reports)).toContain("{ body: request.body }");
 });

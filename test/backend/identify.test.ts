@@ -104,8 +104,8 @@ describe("identify", () => {
     const parts = rig({ wrapStore, identify, clock });
     const login = refusedLogin(parts);
     expect(await clock.through(login)).toBe("identify_failed");
-    const [told] = parts.told;
-    expect([parts.told.length, told]).toMatchObject([
+    const [report] = parts.reports;
+    expect([parts.reports.length, report]).toMatchObject([
       1,
       {
         status: 502,
@@ -114,7 +114,7 @@ describe("identify", () => {
         error: { variant: "B", baseUrl: SERVICE, tenantId: "acme" },
       },
     ]);
-    expect(shown(told?.error)).toMatch(says);
+    expect(shown(report?.error)).toMatch(says);
     expect(held()).toEqual([]);
     expect((await parts.browser.post("/auth/session")).status).toBe(204);
   });
@@ -134,7 +134,7 @@ describe("identify", () => {
     gate.release();
     await settle();
     expect(called).toMatchObject({ code: "login_expired" });
-    expect([held(), parts.told.length]).toEqual([[], 1]);
+    expect([held(), parts.reports.length]).toEqual([[], 1]);
   });
 
   test("that hangs holds no place of the exchanges, and a repeated callback sends nothing", async () => {

@@ -24,16 +24,16 @@ const body = { code: "a-code", codeVerifier: "v".repeat(43), tenantId: "acme", h
 describe("a launch", () => {
   test("opens a session for the operator who launched, and makes calls as that operator", async () => {
     const { backend, browser, launch, clock } = rig();
-    const { session, ...told } = await launch();
+    const { session, ...answer } = await launch();
     expect(session).toMatch(/^[A-Za-z0-9_-]{43}$/);
     const expiresAt = clock.now() + 3_600_000;
-    expect(told).toEqual({ variant: "A", tenantId: "acme", operator: adaShown, expiresAt });
+    expect(answer).toEqual({ variant: "A", tenantId: "acme", operator: adaShown, expiresAt });
     const request = browser.request("GET", "/devices", { headers: bearer(session) });
     const service = await backend.connect(request);
     expect(service.variant).toBe("A");
     expect(unwrap(await service.call("listDevices"))).toHaveLength(3);
     const roles = [{ name: "planner", group: "people" }];
-    expect(await (await browser.me(session)).json()).toEqual({ ...told, roles });
+    expect(await (await browser.me(session)).json()).toEqual({ ...answer, roles });
   });
 
   test("ends when its token expires, and every process then asks for a relaunch", async () => {
@@ -51,7 +51,7 @@ describe("a launch", () => {
   });
 
   test("of an unknown host or tenant is answered like a refused code, and nothing is sent", async () => {
-    const { browser, tokenRequests, launchBody, told } = rig();
+    const { browser, tokenRequests, launchBody, reports } = rig();
     const launched = launchBody();
     const others = [
       { hostOrigin: "https://evil.example" },
@@ -66,8 +66,8 @@ describe("a launch", () => {
       const answer = browser.post("/auth/launch", { ...launched, ...other });
       expect(await refusalOf(answer), JSON.stringify(other)).toBe(relaunch);
     }
-    expect(String(told[0]?.error)).toContain("https://evil.example");
-    expect([told.length, tokenRequests()]).toEqual([others.length, 0]);
+    expect(String(reports[0]?.error)).toContain("https://evil.example");
+    expect([reports.length, tokenRequests()]).toEqual([others.length, 0]);
     expect((await browser.post("/auth/launch", launched)).status).toBe(200);
   });
 
@@ -143,10 +143,10 @@ describe("a launch", () => {
 
 describe("a code", () => {
   test("whose lookup of a deployment hangs is over after the time limit", async () => {
-    const { browser, told } = rig({ deployments: () => new Promise(() => {}), timeoutMs: 20 });
+    const { browser, reports } = rig({ deployments: () => new Promise(() => {}), timeoutMs: 20 });
     const answer = browser.post("/auth/launch", body);
     expect(await refusalOf(answer)).toBe("503 service_unreachable");
-    expect(String(told[0]?.error)).toContain("deployments did not answer within 20 ms");
+    expect(String(reports[0]?.error)).toContain("deployments did not answer within 20 ms");
   });
 
   test("that is posted several times is sent once, and otherwise asks for a relaunch", async () => {
@@ -161,13 +161,13 @@ describe("a code", () => {
   });
 
   test("that the service refuses asks for a relaunch, and onError receives the reason", async () => {
-    const { browser, launchBody, told } = rig();
+    const { browser, launchBody, reports } = rig();
     const answer = await browser.post("/auth/launch", { ...launchBody(), code: "no-such-code" });
     const message = "Open the plugin again from the host application.";
     const shown = { error: "relaunch_required", reason: "launch_refused", message };
     expect([answer.status, await answer.json()]).toEqual([401, shown]);
-    expect(told).toMatchObject([{ status: 401, code: "relaunch_required", route: "launch" }]);
-    expect(isRelaunchRequiredError(told[0]?.error)).toBe(true);
+    expect(reports).toMatchObject([{ status: 401, code: "relaunch_required", route: "launch" }]);
+    expect(isRelaunchRequiredError(reports[0]?.error)).toBe(true);
   });
 
   test("that is refused is answered at once in a test that skips the wait of its clock", async () => {

@@ -85,8 +85,8 @@ describe("a login", () => {
     // The address that the browser leaves holds the code (RFC 9700 section 4.2.4).
     expect(back.headers.get("referrer-policy")).toBe("no-referrer");
     const answer = await browser.post("/auth/session");
-    const told = (await answer.json()) as SessionAnswer;
-    expect([answer.status, told]).toEqual([
+    const body = (await answer.json()) as SessionAnswer;
+    expect([answer.status, body]).toEqual([
       200,
       {
         session: expect.stringMatching(/^[\w-]{43}$/),
@@ -96,7 +96,7 @@ describe("a login", () => {
       },
     ]);
     expect((await browser.post("/auth/session")).status).toBe(204);
-    const headers = bearer(told.session);
+    const headers = bearer(body.session);
     const service = await backend.connect(browser.request("GET", "/devices", { headers }));
     expect(service.variant).toBe("B");
     expect(unwrap(await service.call("listDevices"))).toHaveLength(3);
@@ -264,9 +264,9 @@ describe("a login", () => {
     for (const origin of ["https://127.0.0.1", "http://planner.example"]) {
       const login = loginCredential({ redirectUri: `${origin}/auth/callback` });
       const deployments = [{ tenantId: "acme", baseUrl: SERVICE, login }];
-      const { browser, told } = rig({ deployments });
+      const { browser, reports } = rig({ deployments });
       expect(await refusalOf(browser.get("/auth/login"))).toBe("404 tenant_unknown");
-      expect(isConfigurationError(told[0]?.error)).toBe(true);
+      expect(isConfigurationError(reports[0]?.error)).toBe(true);
       expect(browser.setCookies).toEqual([]);
     }
   });
@@ -360,7 +360,7 @@ describe("a callback", () => {
     const parts = rig();
     const url = changed(await started(parts), (query) => query.set("code", "no-such-code"));
     expect(await locationOf(parts.browser, url)).toBe(`${OWN}/page#login_error=login_refused`);
-    expect(parts.told).toMatchObject([{ route: "callback", code: "login_refused" }]);
+    expect(parts.reports).toMatchObject([{ route: "callback", code: "login_refused" }]);
   });
 
   test.each([

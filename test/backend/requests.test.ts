@@ -67,7 +67,7 @@ describe("a route", () => {
     `${OWN}/`,
     `${OWN}, ${OWN}`,
   ])("with a body refuses the origin %s", async (origin) => {
-    const { browser, launchBody, tokenRequests, told } = rig();
+    const { browser, launchBody, tokenRequests, reports } = rig();
     const headers = { ...json, ...(origin !== undefined && { origin }) };
     const body = JSON.stringify(launchBody());
     for (const route of posts) {
@@ -79,7 +79,7 @@ describe("a route", () => {
     expect(tokenRequests()).toBe(0);
     const error = { message: expect.stringContaining(`A page of ${origin} was refused`) };
     const reported = posts.map((route) => ({ status: 403, route, error }));
-    expect(told).toMatchObject(origin ? reported : []);
+    expect(reports).toMatchObject(origin ? reported : []);
   });
 
   test("accepts JSON whatever the case and the parameters of its content type, and with unknown fields", async () => {
@@ -128,10 +128,10 @@ describe("a body", () => {
     changed("a verifier of 42 characters", { codeVerifier: "v".repeat(42) }),
     changed("a verifier with a plus", { codeVerifier: "+".repeat(43) }),
   ])("with $name is refused with 400, and nothing is sent", async ({ body }) => {
-    const { browser, tokenRequests, told } = rig();
+    const { browser, tokenRequests, reports } = rig();
     const answer = browser.send("POST", "/auth/launch", { headers, body });
     expect(await refusalOf(answer)).toBe("400 request_invalid");
-    expect([tokenRequests(), told]).toEqual([0, []]);
+    expect([tokenRequests(), reports]).toEqual([0, []]);
   });
 
   test("with wrong fields is refused by the names of these fields, without what was sent", async () => {
@@ -227,11 +227,11 @@ describe("behind a proxy that ends TLS", () => {
   });
 
   test("without publicUrl, plain http sets no cookie and spends no code", async () => {
-    const { browser, launchBody, told, tokenRequests } = rig({ session: { cookie: true } });
+    const { browser, launchBody, reports, tokenRequests } = rig({ session: { cookie: true } });
     const launched = launchBody();
     const refused = browser.post(`${origin}/auth/launch`, launched, { origin });
     expect(await refusalOf(refused)).toBe("500 backend_failed");
-    expect(String(told[0]?.error)).toContain("publicUrl");
+    expect(String(reports[0]?.error)).toContain("publicUrl");
     expect((await browser.get(`${origin}/auth/login`)).status).toBe(500);
     expect([browser.setCookies, tokenRequests()]).toEqual([[], 0]);
     expect((await browser.post("/auth/launch", launched)).status).toBe(200);
@@ -250,10 +250,10 @@ describe("behind a proxy that ends TLS", () => {
 test("a request of node:http, and what is not a request, are answered 500 and name toNodeHandler to onError", async () => {
   const incoming = { url: "/auth/me", method: "GET", headers: { host: "a" } };
   for (const given of [incoming, undefined, `${OWN}/auth/me`] as never[]) {
-    const { backend, told } = rig();
+    const { backend, reports } = rig();
     expect(await refusalOf(backend(given))).toBe("500 backend_failed");
-    expect(told[0]?.error).toMatchObject({ name: "ConfigurationError", option: "request" });
-    expect(String(told[0]?.error)).toContain("toNodeHandler");
+    expect(reports[0]?.error).toMatchObject({ name: "ConfigurationError", option: "request" });
+    expect(String(reports[0]?.error)).toContain("toNodeHandler");
     for (const method of ["connect", "session"] as const)
       expect(await rejectionOf(backend[method](given))).toMatchObject({ option: "request" });
   }

@@ -68,7 +68,7 @@ export const bearer = (session: string | undefined): Record<string, string> => (
   authorization: `Bearer ${session}`,
 });
 
-export interface Told extends ErrorContext {
+export interface Report extends ErrorContext {
   readonly error: unknown;
 }
 
@@ -78,7 +78,7 @@ export interface Rig {
   readonly clock: SteppedClock;
   readonly store: TokenStore;
   /** The calls of `onError`. */
-  readonly told: Told[];
+  readonly reports: Report[];
   readonly browser: TestBrowser;
   /** Another process of the same plugin, which shares only the store. */
   readonly another: (changes?: Partial<BackendOptions>) => Backend;
@@ -157,13 +157,13 @@ export function rig({ emulator: emulatorOptions, wrapStore, ...options }: RigOpt
   emulator.registerApiClient({ clientId: "portal", redirectUris: [CALLBACK] });
   const inner = memoryStore({ clock });
   const store = options.store ?? wrapStore?.(inner) ?? inner;
-  const told: Told[] = [];
+  const reports: Report[] = [];
   const defaults: BackendOptions = {
     deployments: [{ ...launching(), login: loginCredential() }],
     store,
     clock: waitless(() => emulator.clock.now()),
     fetch: (url, init) => emulator.fetch(url, init),
-    onError: (error, context) => void told.push({ error, ...context }),
+    onError: (error, context) => void reports.push({ error, ...context }),
   };
   const another = (changes: Partial<BackendOptions> = {}) =>
     createBackend({ ...defaults, ...options, ...changes });
@@ -191,7 +191,7 @@ export function rig({ emulator: emulatorOptions, wrapStore, ...options }: RigOpt
     emulator,
     clock,
     store,
-    told,
+    reports,
     browser,
     another,
     elsewhere,

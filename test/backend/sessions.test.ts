@@ -111,7 +111,7 @@ describe("a session token", () => {
 
   test("of a damaged entry, or one that cannot be decrypted, is refused", async () => {
     const { wrapStore, held } = watched();
-    const { launch, browser, store, elsewhere, told } = rig({ wrapStore });
+    const { launch, browser, store, elsewhere, reports } = rig({ wrapStore });
     const { session } = await launch();
     const [key = ""] = held(":session:");
     const encrypted = elsewhere({ store: encryptedStore(store, new Uint8Array(32)) });
@@ -120,7 +120,9 @@ describe("a session token", () => {
       expect(await refusalOf(browser.me(session))).toBe("401 session_unknown");
       expect(await refusalOf(encrypted.me(session))).toBe("401 session_unknown");
     }
-    expect(told).toMatchObject(Array(4).fill({ code: "none", error: { code: "store_corrupt" } }));
+    expect(reports).toMatchObject(
+      Array(4).fill({ code: "none", error: { code: "store_corrupt" } }),
+    );
   });
 });
 
@@ -173,7 +175,9 @@ describe("a session", () => {
     parts.clock.advance(2 * minute);
     isDown = true;
     expect((await parts.browser.me(session)).status).toBe(200);
-    expect(parts.told).toMatchObject([{ route: "session", error: { code: "store_unavailable" } }]);
+    expect(parts.reports).toMatchObject([
+      { route: "session", error: { code: "store_unavailable" } },
+    ]);
   });
 
   test("that is ended while a request writes its use stays ended", async () => {
@@ -434,7 +438,7 @@ describe("a session in a cookie", () => {
       const restarted = parts.elsewhere({}, parts.browser.cookies);
       expect(await refusalOf(restarted.me())).toBe(`401 ${code}`);
       expect((await restarted.post("/auth/session", page)).status).toBe(204);
-      expect(parts.told[0]).toMatchObject({ error: { code: "store_corrupt" } });
+      expect(parts.reports[0]).toMatchObject({ error: { code: "store_corrupt" } });
       expect((await restarted.post("/auth/logout", {}, withCsrf(answer))).status).toBe(204);
       expect(restarted.setCookies.at(-1)).toContain("Max-Age=0");
       expect(store.held('["grant"')).toEqual([]);

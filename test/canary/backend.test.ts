@@ -29,7 +29,7 @@ let received: string[];
 beforeEach(() => {
   outputs = [];
   received = [];
-  watchPrinted((...told) => void outputs.push(...told.map((one) => shown(one))));
+  watchPrinted((...words) => void outputs.push(...words.map((one) => shown(one))));
   return () => vi.restoreAllMocks();
 });
 

@@ -49,7 +49,7 @@ export function expectNone(outputs: readonly unknown[], bodies: readonly string[
 }
 
 /** Passes what is printed to `print`, until the mocks are restored. */
-export function watchPrinted(print: (...told: unknown[]) => void): void {
+export function watchPrinted(print: (...words: unknown[]) => void): void {
   for (const method of ["log", "info", "warn", "error", "debug", "trace"] as const)
     vi.spyOn(console, method).mockImplementation(print);
   for (const stream of [process.stdout, process.stderr]) {
@@ -76,8 +76,8 @@ export const tokenEchoes: readonly Echo[] = [
   ...[400, 401, 404, 200].map((status) => ({
     name: `error, error_description and error_uri, ${status}`,
     answer: (echo: string) => {
-      const told = { error_description: `you sent ${echo}`, error_uri: `https://x/?${echo}` };
-      return Response.json({ error: echo, ...told }, { status });
+      const echoed = { error_description: `you sent ${echo}`, error_uri: `https://x/?${echo}` };
+      return Response.json({ error: echo, ...echoed }, { status });
     },
   })),
   { name: "error_description with a known error", answer: described },

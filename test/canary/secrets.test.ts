@@ -99,7 +99,7 @@ function forgetOutputs(): void {
 
 beforeEach(() => {
   forgetOutputs();
-  watchPrinted((...told) => void printed.push(...told));
+  watchPrinted((...words) => void printed.push(...words));
   return () => vi.restoreAllMocks();
 });
 const onEvent = (event: ServiceEvent) => {

@@ -4,7 +4,7 @@ import { isPageError, type Session, startSession } from "../../../src/page/index
 
 const element = (id: string) => document.getElementById(id) as HTMLElement;
 const tell = (text: string) => {
-  element("told").textContent = text;
+  element("status").textContent = text;
 };
 /** Set by the server: the origins of the host applications that may launch this page. */
 const { hostOrigins } = (await (await fetch("/settings.json")).json()) as { hostOrigins: string[] };
