@@ -82,7 +82,7 @@ describe.each(["A", "B"] as const)("the token endpoint of Variant %s", (variant)
   test.each([
     { name: "a byte at a time past the time limit", answer: drip },
     { name: "a head and no body", answer: headAlone },
-  ])("that sends $name is asked again after 2 and 4 s, and then timed_out", async ({ answer }) => {
+  ])("that sends $name causes timed_out after waits of 2 and 4 s", async ({ answer }) => {
     const server = await recordingServer(() => (response) => answer(clock, response));
     const credential = credentialOf(variant);
     const { auth, clock, events, types } = recordedAuth({ baseUrl: server.url, credential });

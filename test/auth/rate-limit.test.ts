@@ -37,7 +37,7 @@ describe.each(["A", "B"] as const)("a 429 to Variant %s", (variant) => {
   };
   test.each([
     { name: "7", headers: { "retry-after": "7" }, waitMs: 7_000, longestMs: 7_700 },
-    { name: "as a date by the server", headers: serverHourAhead, waitMs: 7_000, longestMs: 7_700 },
+    { name: "by the server's clock", headers: serverHourAhead, waitMs: 7_000, longestMs: 7_700 },
     { name: "soon", headers: { "retry-after": "soon" }, waitMs: 2_000, longestMs: 2_500 },
   ])(
     "with Retry-After $name is waited for $waitMs ms, by jitter up to $longestMs ms",

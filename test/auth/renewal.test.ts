@@ -81,9 +81,9 @@ describe.each(["A", "B"] as const)("a token of Variant %s", (variant) => {
   test("is renewed again 2 to 2.5 s after a failure, also near its next expiry, since a success resets the failures", async () => {
     const { clock, fetch, auth, have } = holding();
     await have("token-1");
-    for (const [sent, value] of [
-      [1, "token-1"],
-      [3, "token-2"],
+    for (const [sent, value, next] of [
+      [1, "token-1", "token-2"],
+      [3, "token-2", "token-3"],
     ] as const) {
       clock.advance(3_400_000);
       await auth.getAccessToken();
@@ -97,9 +97,9 @@ describe.each(["A", "B"] as const)("a token of Variant %s", (variant) => {
       clock.advance(700);
       expect((await auth.getAccessToken()).value).toBe(value);
       await fetch.arrived(sent + 2);
-      fetch.answer(tokenAnswer("token-2"));
+      fetch.answer(tokenAnswer(next));
       await settle();
-      expect((await auth.getAccessToken()).value).toBe("token-2");
+      expect((await auth.getAccessToken()).value).toBe(next);
     }
   });
 

@@ -70,7 +70,7 @@ describe("an accepted private key signs an assertion that jose verifies, with th
     row("JWK", () => jwk()),
     row("JWK with a kid", () => jwk({ kid: "own" }), "own"),
     row("JWK with a kid, and keyId, which wins", () => jwk({ kid: "own" }), "given", "given"),
-    row("JWK as text", () => JSON.stringify(jwk({ kid: "own" })), "own"),
+    row("JWK as text, with spaces", () => ` ${JSON.stringify(jwk({ kid: "own" }))}\n`, "own"),
     row("CryptoKey", () => cryptoKey(rsaKey())),
     row("CryptoKey that is not extractable, with keyId", locked, "hsm-1", "hsm-1"),
     row("KeyObject", () => rsaKey().privateKey),
@@ -115,7 +115,7 @@ describe("a refused private key causes an error before any request, and is not s
   const sec1 = () => ecKey().privateKey.export({ type: "sec1", format: "pem" });
   const signerOf = (signature: unknown) => ({ keyId: "kms", sign: async () => signature });
   const notBytes = /must return the signature as/;
-  const notBase64 = () => "-----BEGIN PRIVATE KEY-----\n!!!\n-----END PRIVATE KEY-----";
+  const pemOf = (body: string) => `-----BEGIN PRIVATE KEY-----\n${body}\n-----END PRIVATE KEY-----`;
   const ofTwoKeys = () => ({ ...privateJwk(rsaKey()), n: privateJwk(otherRsaKey()).n });
   const failing = () => Promise.reject(new Error(pkcs8(rsaKey())));
 
@@ -145,7 +145,8 @@ describe("a refused private key causes an error before any request, and is not s
     row("certificate", () => certificate, /Pass the private key/),
     row("PEM whose END line is missing", withoutEnd, /END line/),
     row("PKCS#8 PEM cut off in its body", cut, /truncated/),
-    row("PEM whose body is not base64", notBase64, /cannot be read/),
+    row("PEM whose body is not base64", () => pemOf("!!!"), /cannot be read/),
+    row("PEM whose body is not a key", () => pemOf(btoa("this is a text")), /cannot be read/),
     // Node 26 finds such parts when it imports the key.
     row("JWK of two keys", ofTwoKeys, /do not fit|cannot be read/),
     row("JWK with an empty d", () => ({ ...privateJwk(rsaKey()), d: "" }), /public key/),
@@ -226,13 +227,18 @@ describe("key and secret rotation", () => {
       clock.advance(60_000);
       return (await auth.getAccessToken()).value;
     };
-    const stages: string[] = [];
-    for (const registered of [[oldKey()], [oldKey(), newKey()], [newKey()]]) {
-      if (registered.length === 1) current = registered[0] ?? current;
+    const tokens: string[] = [];
+    for (const { registered, key } of [
+      { registered: [oldKey()], key: oldKey() },
+      { registered: [oldKey(), newKey()], key: oldKey() },
+      { registered: [oldKey(), newKey()], key: newKey() },
+      { registered: [newKey()], key: newKey() },
+    ]) {
       register(...registered);
-      stages.push(await renew());
+      current = key;
+      tokens.push(await renew());
     }
-    expect(new Set(stages).size).toBe(3);
+    expect(new Set(tokens).size).toBe(4);
     expect(emulator.customerLog.entries()).toEqual([]);
 
     current = oldKey();

@@ -40,7 +40,7 @@ const failingWhile = (isDown: () => boolean, store: TokenStore) =>
   });
 
 describe.each(["A", "B"] as const)("a token of Variant %s", (variant) => {
-  test("that is taken from the store has all its fields, and an enumerable value in none", async () => {
+  test("that is taken from the store has all its fields, and a value that is not enumerable", async () => {
     const user = { userId: "u", firstname: "Ada" };
     const revo = { tenant: "acme", user, roles: [{ name: "admin", group: "g" }] };
     const answer = () => Response.json({ access_token: "token-1", revo });
@@ -134,7 +134,7 @@ test.each([
   { name: "another client", options: otherClient, token: "token-2" },
   { name: "the other variant", options: otherVariant, token: "token-2" },
   { name: "a trailing slash", options: { baseUrl: `${BASE_URL}/` }, token: "token-1" },
-])("with $name the store has $token", async ({ options, token }) => {
+])("after token-1 was stored, an Auth with $name gets $token", async ({ options, token }) => {
   const { start } = fleet(numbered, plugin());
   await start().getAccessToken();
   expect((await start(options).getAccessToken()).value).toBe(token);

@@ -149,7 +149,7 @@ describe("parseAs", () => {
       expect(await shown((await answered(row, undocumented, { parseAs })).data)).toEqual(data);
   });
 
-  test("stream is the body, or undefined where there is none", async () => {
+  test("stream returns the body, or undefined if the answer has no body", async () => {
     const stream = { parseAs: "stream" };
     const { data } = await answered({}, undocumented, stream);
     expect(await new Response(data as ReadableStream).text()).toBe("[7]");
@@ -256,6 +256,7 @@ test.each([
   { row: { answers: { "4XX": [csv] } }, type: csv, body: "7", error: "7" },
   { row: { answers: { default: [csv] } }, type: csv, body: "7", error: "7" },
   { row: answers(csv), type: text, body: "7", error: 7 },
+  { row: { success: [] }, type: text, body: "7", error: 7 },
   { row: answers(csv), type: "text/html", body: page, error: page },
   { row: of404(csv), type: csv, body: "", error: undefined },
   { row: of404(png), type: png, body: "", error: undefined },
@@ -354,10 +355,7 @@ describe("maxResponseBytes", () => {
   });
 });
 
-/**
- * A server that writes what the test tells it, chunk by chunk, and says when its connection is
- * closed.
- */
+/** A server that writes the chunks of a test. `closed` is fulfilled when its connection closes. */
 async function streamingServer(type: string) {
   let started: (response: ServerResponse) => void = () => {};
   const response = new Promise<ServerResponse>((resolve) => {

@@ -10,6 +10,7 @@ import {
   redeemLaunch,
   userInterfacePlugin,
 } from "../../src/index.js";
+import { scriptedAuth } from "../support/auth.js";
 import {
   ACCOUNT_SECRET,
   account,
@@ -17,6 +18,7 @@ import {
   deployment,
   PLUGIN_ID,
 } from "../support/deployment.js";
+import { type FetchScript, tokenAnswer } from "../support/fetch.js";
 import { pkcs8, rsaKey } from "../support/keys.js";
 import { jsonAnswer, recordingServer } from "../support/recording-server.js";
 import { shown } from "../support/shown.js";
@@ -67,6 +69,16 @@ describe("intercept is called", () => {
       { ...asked, variant: "B" },
       { ...asked, variant: "B" },
     ]);
+  });
+
+  test("for each attempt of a token request", async () => {
+    const { seen, intercept } = recorder();
+    const script: FetchScript = (_call, index) =>
+      index === 0 ? new Response("", { status: 503 }) : tokenAnswer();
+    const { auth, clock } = scriptedAuth("B", script, { intercept });
+    clock.skipSleeps();
+    await auth.getAccessToken();
+    expect(seen).toMatchObject([0, 1].map((resend) => ({ purpose: "token", resend })));
   });
 
   test("for each retry, redirect and refused bearer, with how many went before", async () => {

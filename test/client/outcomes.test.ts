@@ -149,7 +149,7 @@ describe("the causes of a 403, the likeliest first", () => {
     { name: "with a device in the query", params: deviceQuery, ids: forDevice },
     { name: "with a device in the body", id: "add", body: { deviceIds: ["d"] }, ids: forDevice },
     { name: "with a marked member", id: "marked", body: { target: "d" }, ids: forDevice },
-    { name: "without it", id: "marked", body: { note: "d" }, ids: [scope, narrowed] },
+    { name: "with another member", id: "marked", body: { note: "d" }, ids: [scope, narrowed] },
     { name: "with a body of text", id: "marked", body: "device", ids: [scope, narrowed] },
     { name: "of a launched plugin", own: launched, ids: [scope, operator, narrowed] },
     { name: "of a service account", variant: "B", ids: ["role_missing"] },

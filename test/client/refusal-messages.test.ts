@@ -2,7 +2,6 @@
 import { describe, expect, test } from "vitest";
 import { createService } from "../../src/index.js";
 import { scriptedAuth } from "../support/auth.js";
-import { plugin } from "../support/deployment.js";
 import { type FetchCall, tokenAnswer } from "../support/fetch.js";
 import { rejectionOf } from "../support/wait.js";
 import { type ScriptedService, scriptedService } from "./scripted-service.js";
@@ -37,18 +36,18 @@ type Caller = (operationId: string, init?: object) => Promise<{ readonly error?:
 const missing = () => new Response(null, { status: 404 });
 const moved = /may have moved to the other variant/;
 
-test("one operation that is not found does not advise that the deployment has moved, however often it is called", async () => {
+test("one operation that is not found does not say that the deployment may have moved, however often it is called", async () => {
   const { messageOf } = service(missing);
   for (const _ of [1, 2]) expect(await messageOf("getGate")).not.toMatch(moved);
 });
 
-test("an empty 404 for a path that names no record advises it, and one with JSON does not", async () => {
+test("an empty 404 for a path without a record says that the deployment may have moved, and JSON does not", async () => {
   expect(await service(missing).messageOf("listDevices")).toMatch(moved);
   const said = service(() => Response.json({ reason: "no devices" }, { status: 404 }));
   expect(await said.messageOf("listDevices")).not.toMatch(moved);
 });
 
-test("two operations in a row that are not found do, until a call succeeds", async () => {
+test("two operations in a row that are not found say that the deployment may have moved, until a call succeeds", async () => {
   const { messageOf } = service(missing, missing, () => Response.json([]), missing);
   expect(await messageOf("getGate")).not.toMatch(moved);
   expect(await messageOf("getDoor")).toMatch(moved);
@@ -72,16 +71,6 @@ test.each([
   expect(error).toMatchObject({
     code: "operation_unknown",
     message: expect.stringMatching(message),
-  });
-});
-
-test("a PEM whose content is not a key is damaged, and not of another kind", async () => {
-  const content = btoa("this is not a key, but it is base64");
-  const privateKey = `-----BEGIN PRIVATE KEY-----\n${content}\n-----END PRIVATE KEY-----`;
-  const { auth } = scriptedAuth(plugin({ privateKey }), () => tokenAnswer());
-  expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
-    code: "key_invalid",
-    message: expect.stringMatching(/cannot be read/),
   });
 });
 

@@ -156,10 +156,11 @@ describe.each(["A", "B"] as const)("the option unauthorizedStatuses, Variant %s"
     { name: "a second 403 is the outcome", script: [200, 403, 403], sent: 3, last: 403 },
     { name: "a status that is not in it has no effect", script: [200, 404], sent: 2, last: 404 },
     { name: "an empty list switches it off", script: [200, 401], sent: 2, last: 401, only: [] },
+    { name: "a 403 has no effect by default", script: [200, 403], sent: 2, last: 403, only: null },
     { name: "a 401 may be left out", script: [200, 401], sent: 2, last: 401, only: [403] },
   ])("$name", async ({ script, sent, last = 200, only = [401, 403] }) => {
     const answers = [...script];
-    const options = { unauthorizedStatuses: only };
+    const options = only === null ? {} : { unauthorizedStatuses: only };
     const scripted = scriptedService(variant, () => status(answers.shift() ?? 200)(), options);
     await scripted.auth.getAccessToken();
     scripted.clock.advance(30_001);

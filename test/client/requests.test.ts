@@ -271,7 +271,7 @@ describe("an anonymous operation", () => {
 
   test.each([
     { name: "under the base URL keeps its headers", to: `${baseUrl}/token/`, own: "own" },
-    { name: "elsewhere loses them", to: "https://elsewhere.example/", status: 302, own: null },
+    { name: "elsewhere loses its headers", to: "https://other.example/", status: 302, own: null },
   ])("that is redirected $name", async ({ to, status = 307, own }) => {
     const redirect = () => new Response(null, { status, headers: { location: to } });
     const { call, fetch } = scriptedService("B", (_call, index) =>

@@ -212,7 +212,7 @@ describe.each(["A", "B"] as const)("a redirect, Variant %s", (variant) => {
     expect(fetch.calls).toHaveLength(1);
   });
 
-  test("304 is none, and a GET after it sends no duplex", async () => {
+  test("304 is not a redirect, and its GET is sent without duplex", async () => {
     const duplex = { duplex: "half", redirect: "error" } as RequestInit;
     const { service, fetch } = client(variant, () => new Response(null, { status: 304 }));
     expect((await service.fetch("from", duplex)).status).toBe(304);

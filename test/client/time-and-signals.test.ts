@@ -144,6 +144,7 @@ describe.each(["A", "B"] as const)("the option signal, Variant %s", (variant) =>
       { way: "connect", go: (signal) => connect({ ...options, ...target, signal }) },
       { way: "connector", go: (signal) => createConnector(options).connect({ ...target, signal }) },
       { way: "detectVariant", go: (signal) => detectVariant({ ...target, fetch, signal }) },
+      { way: "getAccessToken", go: (signal) => service.auth.getAccessToken({ signal }) },
       { way: "call", go: (signal) => service.call("listDevices", { signal }) },
       { way: "fetch", go: (signal) => service.fetch(path, { signal }) },
     ];

@@ -136,7 +136,8 @@ test("operations without an operationId are named by method and path, and listed
 });
 
 describe("swapped documents", () => {
-  const at = (path: string) => openapi({ [path]: { get: { operationId: "a", responses: ok } } });
+  const at = (path: string, others: object = {}) =>
+    openapi({ [path]: { get: { operationId: "a", responses: ok } }, ...others });
 
   test("are noticed by the paths of both", async () => {
     const { documents, out } = await sample(at("/v1/things"), at("/api/v1/{tenantId}/things"));
@@ -148,11 +149,13 @@ describe("swapped documents", () => {
   });
 
   const tokenOfA = "/api/v1/{tenantId}/external-plugin/oauth/token";
+  const tokens = { [tokenOfA]: {}, "/v1/auth/token": {} };
 
   test.each([
-    { name: "/v1 in Variant A", A: at("/v1/things"), B: at("/things") },
-    { name: "/api/v1 in Variant B", A: at("/things"), B: at("/api/v1/{tenantId}/things") },
-  ])("are not seen in $name alone", async ({ A, B }) => {
+    { name: "/v1 in Variant A alone", A: at("/v1/things"), B: at("/things") },
+    { name: "/api/v1 in Variant B alone", A: at("/things"), B: at("/api/v1/{tenantId}/things") },
+    { name: "both tokens", A: at("/api/v1/{tenantId}/a", tokens), B: at("/v1/a", tokens) },
+  ])("are not seen in $name", async ({ A, B }) => {
     const { documents, out } = await sample(A, B);
     await generate({ documents, out, strict: true });
   });

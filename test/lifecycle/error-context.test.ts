@@ -113,12 +113,7 @@ test.each([
 test("a key that cannot be read says for which tenant", async () => {
   const credentials = [plugin({ privateKey: "garbage" })];
   const error = await rejectionOf(connect({ ...options, credentials }));
-  expect(error).toMatchObject({
-    name: "ConfigurationError",
-    tenantId: "acme",
-    baseUrl: BASE_URL,
-    variant: "A",
-  });
+  expect(error).toMatchObject({ ...ofTenant, name: "ConfigurationError", variant: "A" });
 });
 
 test("a launch that is refused, and a login whose state differs, say whose they are", async () => {
@@ -165,6 +160,12 @@ test("the stack of a refused token request ends with the frames of its caller, a
   expect(again).toBe(first);
   expect(again.stack).toMatch(/\bexplainRefusal[\s\S]*\bshown\b/);
   expect(again.stack).not.toContain("nightlyJob");
+});
+
+test("an error has a requestId without a listener too", async () => {
+  const auth = createAuth({ ...options, credential: account(), fetch: scriptedFetch(refusal) });
+  const known = { ...ofTenant, clientId: ACCOUNT_ID, requestId: expect.any(String) };
+  expect(await rejectionOf(auth.getAccessToken())).toMatchObject(known);
 });
 
 function rejected(error: unknown): unknown {

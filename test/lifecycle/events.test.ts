@@ -98,7 +98,7 @@ const failingOnce = (): TokenStore => {
 };
 const answerOf = (body: object) => () => Response.json({ access_token: "token-planted", ...body });
 const ofAnother = answerOf({ revo: { tenant: "globex" } });
-const ofNobody = answerOf({ revo: { user: { firstname: "Ada" } } });
+const withoutUserId = answerOf({ revo: { user: { firstname: "Ada" } } });
 const status = (code: number) => () => new Response("", { status: code });
 const first = ["token_requested", "token_renewed"] as const;
 const served = "token_served_while_renewing";
@@ -170,7 +170,7 @@ const chapters: Chapter[] = [
   {
     name: "an answer whose operator cannot be read",
     variants: ["A"],
-    tell: answered("token", ofNobody, token),
+    tell: answered("token", withoutUserId, token),
     types: ["token_requested", "operator_unreadable", "token_renewed"],
   },
   {

@@ -10,6 +10,7 @@ import { fakeService, type SeenTokenRequest, tokensOf } from "./fake-service.js"
 
 const tenantIds = (count: number) => Array.from({ length: count }, (_, index) => `tenant-${index}`);
 
+const refusal = () => Response.json({ error: "invalid_client" }, { status: 400 });
 const limited = () => new Response("", { status: 429, headers: { "retry-after": "3600" } });
 
 describe("the private key of many tenants", () => {
@@ -45,13 +46,14 @@ describe.each(["A", "B"] as const)("a connector for tenants of Variant %s", (var
     const { service, tokenOf } = connected();
     const tenants = tenantIds(200);
     const tokens = await Promise.all([...tenants, ...tenants].map(tokenOf));
+    for (const tenantId of tenants) await tokenOf(tenantId);
     expect(service.tokenRequests).toHaveLength(200);
     for (const [at, { value }] of tokens.entries())
       expect(value.startsWith(`token-${tenants[at % 200]}-`)).toBe(true);
   });
 
   test.each([
-    { name: "is refused a token", answer: () => new Response("{}", { status: 400 }) },
+    { name: "is refused a token", answer: refusal },
     { name: "is rate limited", answer: limited },
     { name: "gets no answer", answer: undefined },
   ])("does not let a tenant that $name delay another", async ({ answer }) => {
@@ -87,16 +89,17 @@ describe("bounded memory", () => {
     const tokenOf = tokensOf(service, { clock, store, maxTenants: 10 });
     const renewing = tokenOf("tenant-0");
     await settle();
-    for (const tenantId of tenantIds(12).slice(1)) await tokenOf(tenantId);
+    const used = [...tenantIds(10).slice(1), "tenant-1", "tenant-10", "tenant-11"];
+    for (const tenantId of used) await tokenOf(tenantId);
     const again = tokenOf("tenant-0");
     await settle();
     expect(pending).toHaveLength(1);
     pending[0]?.answer(service.token("tenant-0"));
     expect((await again).value).toBe((await renewing).value);
     const before = service.tokenRequests.length;
-    for (const tenantId of ["tenant-11", "tenant-4"]) await tokenOf(tenantId);
+    for (const tenantId of ["tenant-11", "tenant-1", "tenant-4"]) await tokenOf(tenantId);
     expect(service.tokenRequests).toHaveLength(before);
-    await tokenOf("tenant-1");
+    await tokenOf("tenant-3");
     expect(service.tokenRequests).toHaveLength(before + 1);
   });
 
