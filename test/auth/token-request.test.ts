@@ -166,6 +166,14 @@ describe.each(["A", "B"] as const)("an answer of Variant %s", (variant) => {
   });
 });
 
+test.each([
+  { given: 31_622_400, seconds: 31_622_400 },
+  { given: 31_622_401, seconds: 3_600 },
+])("expires_in $given of Variant B means $seconds s: over 366 days is ignored", async (row) => {
+  const { auth, clock } = scriptedAuth("B", () => tokenAnswer("t", row.given));
+  expect((await auth.getAccessToken()).expiresAt).toBe(clock.now() + row.seconds * 1_000);
+});
+
 describe("the causes of a refusal", () => {
   interface Row {
     readonly name: string;
