@@ -14,7 +14,7 @@ import { recordedAuth, scriptedAuth } from "../support/auth.js";
 import { START, steppedClock } from "../support/clock.js";
 import { account, credentialOf, deployment, plugin } from "../support/deployment.js";
 import { type FetchScript, gatedFetch, scriptedFetch, tokenAnswer } from "../support/fetch.js";
-import { isSettled, rejectionOf } from "../support/wait.js";
+import { isSettled, rejectionOf, settle } from "../support/wait.js";
 
 const limited = (headers: HeadersInit = {}) => new Response("", { status: 429, headers });
 const refusalOfA = () =>
@@ -171,8 +171,10 @@ describe("a tenant at its rate limit", () => {
         done[tenantId]++;
       });
     const calls = [...crowd("acme"), ...crowd("globex")];
-    await clock.pass(11_000);
+    await settle();
     expect(done).toEqual({ acme: 0, globex: 50 });
+    await clock.pass(11_000);
+    expect(done.acme).toBe(0);
     await clock.through(Promise.all(calls));
     const statuses = (tenantId: string) =>
       emulator.journal.tokenRequests({ tenantId }).map(({ status }) => status);
@@ -275,6 +277,22 @@ describe("the rate limit gate", () => {
       });
     return { clock, one, answer, enter };
   }
+
+  test.each([true, false])(
+    "with shareInFlight: %s lets callers that have waited pass one at a time, also once it is open",
+    async (share) => {
+      const { clock, one, answer, enter } = gate(share);
+      one.refused(answer());
+      const leaving: (() => void)[] = [];
+      for (const _caller of five) enter().then((leave) => leaving.push(leave));
+      for (const passed of five) {
+        await clock.pass(3_000);
+        expect(leaving).toHaveLength(passed);
+        one.passed(answer());
+        leaving.at(-1)?.();
+      }
+    },
+  );
 
   test.each([
     ["2", "20"],
