@@ -370,6 +370,11 @@ const warned = [
       "paths: { /a: { query: {}, get: { operationId: a } } }",
       "#/paths/~1a/query: ",
     ),
+    line(
+      "the other member that OpenAPI 3.2 adds to a path",
+      "paths: { /a: { additionalOperations: {}, get: { operationId: a } } }",
+      "#/paths/~1a/additionalOperations: ",
+    ),
   ),
   ...rowsOf(
     "reference_missing",

@@ -15,12 +15,12 @@ import * as metricsSdk from "@opentelemetry/sdk-metrics";
 import * as traceSdk from "@opentelemetry/sdk-trace-base";
 import { pino } from "pino";
 import { beforeEach, describe, expect, test } from "vitest";
-import { connect, createConnector, type ServiceEvent } from "../../src/index.js";
+import { connect, createConnector, type Fetch, type ServiceEvent } from "../../src/index.js";
 import { telemetry } from "../../src/opentelemetry/index.js";
 import { version } from "../../src/version.js";
 import { scriptedService } from "../client/scripted-service.js";
 import { importBlock } from "../readme/pages.js";
-import { credentialOf, deployment } from "../support/deployment.js";
+import { ACCOUNT_SECRET, credentialOf, deployment } from "../support/deployment.js";
 import { noAnswer } from "../support/fetch.js";
 import { jsonAnswer, recordingServer } from "../support/recording-server.js";
 import { shown } from "../support/shown.js";
@@ -75,12 +75,12 @@ const error = { code: SpanStatusCode.ERROR };
 const unset = { code: SpanStatusCode.UNSET };
 
 describe.each(["A", "B"] as const)("of Variant %s", (variant) => {
-  const observed = () => {
+  const observed = (given: { fetch?: Fetch } = {}) => {
     const { fetch, publicUrl: baseUrl } = deployment({
       publicUrl: "https://service.example/prefix",
     });
     const credentials = [credentialOf(variant)];
-    return connect({ baseUrl, tenantId: "acme", credentials, fetch, ...telemetry() });
+    return connect({ baseUrl, tenantId: "acme", credentials, fetch, ...telemetry(), ...given });
   };
 
   test("a call and its token request are spans of clients below the span of the program", async () => {
@@ -140,6 +140,25 @@ describe.each(["A", "B"] as const)("of Variant %s", (variant) => {
     const [, ...ofCalls] = spans().map(({ duration: [seconds, nanos] }) => seconds + nanos / 1e9);
     const sum = ofCalls.reduce((all, one) => all + one);
     expect(Object(calls?.value).sum).toBeLessThanOrEqual(sum + 0.001);
+  });
+
+  test("spans and metrics show no secret", async () => {
+    const sent: string[] = [];
+    const { fetch } = deployment({ publicUrl: "https://service.example/prefix" });
+    const service = await observed({
+      async fetch(url, init = {}) {
+        sent.push(String(init.body), String(new Headers(init.headers).get("authorization")));
+        return fetch(url, init.body ? { ...init, body: String(init.body) } : init);
+      },
+    });
+    await service.call("listDevices", { headers: { "x-key": "canary-of-a-header" } });
+    await service.fetch("v1/canary-of-a-path?key=canary-of-a-query");
+    const { value } = await service.auth.getAccessToken();
+    expect(sent).toContain(`Bearer ${value}`);
+    const text = shown([spans(), await measured()]);
+    const assertion = /client_assertion=([\w.-]+)/.exec(sent.join(" "))?.[1] ?? ACCOUNT_SECRET;
+    for (const secret of [value, assertion, ACCOUNT_SECRET, "canary"])
+      expect(text).not.toContain(secret);
   });
 });
 
