@@ -154,3 +154,14 @@ test("a POST asks for no login, which would make a 401 a network fault in some v
   await service.fetch("orders");
   expect(seen).toEqual(["omit", "omit", "include", undefined]);
 });
+
+test("a fetch of the caller's own gets a form as it is", async () => {
+  const seen: unknown[] = [];
+  const fetch: Fetch = async (_url, init) => {
+    seen.push(init?.body);
+    return new Response();
+  };
+  const body = form();
+  await serviceAt("https://service.example", { fetch }).fetch("orders", { method: "POST", body });
+  expect(seen[0]).toBe(body);
+});

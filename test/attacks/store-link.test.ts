@@ -29,7 +29,7 @@ test.skipIf(!isRoot).each([
   { name: "a link of another user is refused", owners: [nobody], ...others },
   { name: "a link to a link of another user is refused", owners: [nobody, 0], ...others },
   {
-    name: "a link of the same user is followed, and a file that is no store is reported",
+    name: "a link of the same user is followed, and a file that is not a store is reported",
     owners: [0],
     ...foreign,
   },

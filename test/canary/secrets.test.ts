@@ -177,7 +177,7 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
         ];
         for (const failure of failures) expect(failure).toBeInstanceOf(Error);
         expect(reported()).not.toEqual([]);
-        return [...failures, service, connector];
+        return [...failures, service, service.auth, connector];
       });
     },
   );

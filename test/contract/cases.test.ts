@@ -91,7 +91,7 @@ const only = ["token-response", "assertion.key-id"];
 
 describe("the tests of a test runner", () => {
   const rig = createRig();
-  const wrong = { clientId: "nobody", clientSecret: "a secret of nobody" };
+  const wrong = { clientId: "unknown", clientSecret: "a wrong secret" };
   const down = async () =>
     Promise.reject(Object.assign(new Error("refused"), { code: "ECONNREFUSED" }));
   const notFound = async () => new Response("not found", { status: 404 });

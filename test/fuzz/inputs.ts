@@ -89,11 +89,11 @@ const VALUES: readonly unknown[] = [
   ...[{ $ref: "#" }, { $ref: "#/a~2" }, Array(500).fill(1)],
   JSON.parse("[".repeat(150) + "]".repeat(150)),
 ];
-const NAMES = words("__proto__ constructor toString hasOwnProperty length then  x $ref ä");
+const NAMES = [...words("__proto__ constructor toString hasOwnProperty length then x $ref ä"), ""];
 /** `at` counts the members of all objects and lists, from the outside in. */
 type MemberChange = readonly [how: "replace" | "drop" | "add" | "copy", at: number, odd: number];
 const memberChange: fc.Arbitrary<MemberChange> = fc.tuple(
-  fc.constantFrom(...(["replace", "replace", "drop", "add", "copy"] as const)),
+  fc.constantFrom<MemberChange[0]>("replace", "replace", "drop", "add", "copy"),
   fc.nat({ max: 200 }),
   fc.nat({ max: 10_000 }),
 );

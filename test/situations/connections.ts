@@ -17,7 +17,7 @@ const yes: Answer = {
 };
 const page = (status: number): Answer => ({ status, text: "<h1>Hi</h1>", type: "text/html" });
 
-/** Each kind of server that tells nothing, by its answer to every question. */
+/** Servers whose answers do not show what they serve. Each answers every question alike. */
 const silentServers: Readonly<Record<string, Answer>> = {
   "pages everywhere": page(200),
   "an empty 401 everywhere": { status: 401 },

@@ -39,7 +39,7 @@ const moved: Change = (url) => url.replace("portal.", "inside.");
 const callbacks: readonly Row[] = [
   login("a callback as a URL object", (url) => new URL(url), "works"),
   login("a callback with other parameters", setting("session_state", "x"), "works"),
-  login("a callback with iss that nobody checks", setting("iss", issuer), "works"),
+  login("a callback with an iss that is not checked", setting("iss", issuer), "works"),
   login("a callback with the issuer", setting("iss", issuer), "works", { issuer }),
   login("a callback with another issuer", setting("iss", "https://evil"), refused, { issuer }),
   login("a callback without the issuer", (url) => url, refused, { issuer }),
@@ -59,8 +59,8 @@ const callbacks: readonly Row[] = [
   login("two codes", adding("code", "other"), refused),
   login("a code outside ASCII", setting("code", "côde"), refused),
   login("a code of 5,000 characters", setting("code", "c".repeat(5_000)), refused),
-  { ...login("a code of nobody", setting("code", "unknown"), refused), sent: { code: 1 } },
-  login("a callback that is no URL", () => "/callback?code=1", badOption),
+  { ...login("an unknown code", setting("code", "unknown"), refused), sent: { code: 1 } },
+  login("a callback that is not a URL", () => "/callback?code=1", badOption),
   login("a callback that is undefined", () => undefined, badOption),
 ];
 
@@ -69,7 +69,7 @@ const launch = (name: string, given: object, expected: Expected, code = 0): Row 
 };
 const verifier = "v".repeat(43);
 const launches: readonly Row[] = [
-  launch("a code of nobody", { code: "unknown" }, launchRefused, 1),
+  launch("an unknown code", { code: "unknown" }, launchRefused, 1),
   launch("another verifier", { codeVerifier: "w".repeat(43) }, launchRefused, 1),
   launch("a verifier of 42 characters", { codeVerifier: "v".repeat(42) }, badOption),
   launch("a verifier of 129 characters", { codeVerifier: "v".repeat(129) }, badOption),

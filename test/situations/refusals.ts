@@ -161,7 +161,7 @@ const row = (name: string, way: Way, expected: Expected, more: Partial<Row>): Ro
 };
 const disabled = { world: { isEnabled: false }, says: /disabled/ };
 const unknownKey = { credential: { privateKey: pkcs8(otherRsaKey()) }, says: /JWKS/ };
-const unknownId = { credential: { clientId: "who" }, says: /client id/ };
+const unknownId = { credential: { clientId: "unknown" }, says: /client id/ };
 const registrations: readonly Row[] = [
   row("a disabled plugin", A, refused, disabled),
   row("a disabled plugin", L, launchRefused, disabled),
