@@ -120,6 +120,8 @@ describe.each(["A", "B"] as const)("of Variant %s", (variant) => {
     const service = await observed();
     await service.call("listDevices");
     await service.call("listDevices");
+    // Outside a span of the program, each request is a root.
+    for (const span of spans()) expect(span.parentSpanContext).toBeUndefined();
     const [histogram, ...others] = await measured();
     expect(others).toEqual([]);
     const [metrics] = exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics);

@@ -46,6 +46,8 @@ const portal = apiClient({
 /** A machine credential is accepted wherever no person is needed. */
 export function machines(): void {
   connect({ ...target, credentials: [plugin, account] });
+  // @ts-expect-error a number is not a list of headers
+  connect({ ...target, credentials: [plugin], headers: 5 });
   createConnector({ credentials: [account] });
   createAuth({ ...target, credential: plugin });
 }
@@ -56,6 +58,8 @@ export function persons(): void {
   connect({ ...target, credentials: [page] });
   // @ts-expect-error an API client needs a login
   connect({ ...target, credentials: [portal] });
+  // @ts-expect-error each of them is a person's
+  createConnector({ credentials: [page, portal] });
   // @ts-expect-error a user-interface plugin needs a launch
   createAuth({ ...target, credential: page });
   // @ts-expect-error an API client needs a login
@@ -73,6 +77,8 @@ export function settings(): void {
   servicePlugin({ clientId: "c", clientSecret: "s" });
   // @ts-expect-error Variant B has no private keys
   serviceAccount({ clientId: "c", privateKey: "pem" });
+  // @ts-expect-error a client id is a string
+  servicePlugin({ clientId: 7, privateKey: "pem" });
   serviceAccount(async ({ tenantId }) =>
     tenantId === "a" ? { clientId: "c", clientSecret: "s" } : undefined,
   );
@@ -115,6 +121,8 @@ export function keys(cryptoKey: CryptoKey, keyObject: KeyObject): void {
   for (const privateKey of [cryptoKey, keyObject])
     userInterfacePlugin({ clientId: "c", privateKey });
   fileStore("grants.json", { key: cryptoKey });
+  // @ts-expect-error a number is not a key
+  userInterfacePlugin({ clientId: "c", privateKey: 7 });
   // @ts-expect-error a date is not a key
   fileStore("grants.json", { key: new Date() });
 }

@@ -54,6 +54,7 @@ export async function byStatus(): Promise<void> {
 export async function destructured(): Promise<void> {
   const { ok, data, error, status, variant } = await service.call("requestToken", { body });
   if (ok && variant === "A") proof<Equal<typeof data, TokenOfA>>();
+  if (!ok) proof<Equal<typeof data, undefined>>();
   if (error === undefined) proof<Equal<typeof data, TokenOfA | TokenOfB>>();
   else error.code;
   if (status === 200) proof<Equal<typeof data, TokenOfA | TokenOfB>>();

@@ -31,13 +31,21 @@ export async function callsWithoutKnowingTheVariant(): Promise<void> {
 
   await service.call("listDevices", { envelope: "full", headers: { "x-team": null } });
   await service.call("listDevices", { cache: "no-store", next: { revalidate: 60 } });
-  await service.call("listDevices", { timeoutMs: 5_000, idempotent: true });
+  await service.call("listDevices", { timeoutMs: 5_000, idempotent: true, redirect: "error" });
   proof<Equal<(typeof outcome)["requestId"], string>>();
 
   // @ts-expect-error an unknown operationId
   await service.call("listPlanets");
   // @ts-expect-error a number is not a header
   await service.call("listDevices", { headers: 5 });
+  // @ts-expect-error a time limit is a number
+  await service.call("listDevices", { timeoutMs: "5s" });
+  // @ts-expect-error whether a call may be repeated is a boolean
+  await service.call("listDevices", { idempotent: "yes" });
+  // @ts-expect-error an unknown cache mode
+  await service.call("listDevices", { cache: "never" });
+  // @ts-expect-error a text is not a signal
+  await service.call("listDevices", { signal: "now" });
   // @ts-expect-error the operation has no body
   await service.call("listDevices", { body: {} });
   // @ts-expect-error an unknown option

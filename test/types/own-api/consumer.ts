@@ -60,6 +60,8 @@ export async function parameters(service: Own): Promise<void> {
   await service.call("getDevice", { params: { path: { deviceId: "d" } } });
   // @ts-expect-error a required path parameter
   await service.call("getDevice");
+  // @ts-expect-error a required path parameter
+  await service.call("getDevice", { params: { path: {} } });
   // @ts-expect-error the wrong type
   await service.call("getDevice", { params: { path: { deviceId: 7 } } });
   // @ts-expect-error neither variant knows that parameter
