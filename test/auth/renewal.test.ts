@@ -182,15 +182,15 @@ describe.each(["A", "B"] as const)("a token of Variant %s", (variant) => {
 });
 
 test.each(["A", "B"] as const)(
-  "a listener that requests a token of Variant %s at each event joins the reported renewal",
+  "a listener that requests a token of Variant %s at each event joins the renewal that it reports",
   async (variant) => {
     const clock = steppedClock();
     const settings = { variant, now: clock.now, lifetimeSeconds: 100 };
     const { credential, fetch, tokenRequests } = fakeService(settings);
-    const told: string[] = [];
+    const reported: string[] = [];
     const onEvent = ({ type }: ServiceEvent) => {
       // The limit makes an endless chain of renewals fail the test and not hang it.
-      if (told.push(type) < 500) auth.getAccessToken().catch(() => {});
+      if (reported.push(type) < 500) auth.getAccessToken().catch(() => {});
     };
     const { auth } = recordedAuth({ credential, fetch, clock, onEvent });
     const requested: number[] = [];
@@ -202,7 +202,7 @@ test.each(["A", "B"] as const)(
     }
     expect(requested).toEqual([1, 2, 3]);
     const types = ["token_requested", "token_renewed", "token_served_while_renewing"];
-    expect(new Set(told)).toEqual(new Set(types));
+    expect(new Set(reported)).toEqual(new Set(types));
   },
 );
 

@@ -129,9 +129,9 @@ describe("a machine with a wrong clock", () => {
         await auth.getAccessToken();
         expect(requests()).toBe(1);
       }
-      const told = clockOff().map(({ offsetMs }) => Math.round(offsetMs / 1_000));
-      expect(told).toHaveLength(Math.abs(clientAheadSeconds) > 5 ? 1 : 0);
-      for (const offset of told)
+      const reported = clockOff().map(({ offsetMs }) => Math.round(offsetMs / 1_000));
+      expect(reported).toHaveLength(Math.abs(clientAheadSeconds) > 5 ? 1 : 0);
+      for (const offset of reported)
         expect(Math.abs(offset + clientAheadSeconds)).toBeLessThanOrEqual(1);
     },
   );

@@ -100,26 +100,30 @@ describe("a store", () => {
   const corrupt = { code: "store_corrupt" };
   const down = (reason: string) => ({ code: "store_unavailable", reason });
   const late = down("TimeoutError");
-  test.each<{ name: string; store: TokenStore; told?: object }>([
-    { name: "throws", store: all(throwing), told: down("ECONNREFUSED") },
-    { name: "never answers", store: all(silent), told: late },
-    { name: "never answers a write", store: { ...memoryStore(), set: silent }, told: late },
+  test.each<{ name: string; store: TokenStore; reported?: object }>([
+    { name: "throws", store: all(throwing), reported: down("ECONNREFUSED") },
+    { name: "never answers", store: all(silent), reported: late },
+    { name: "never answers a write", store: { ...memoryStore(), set: silent }, reported: late },
     { name: "answers null for a missing entry", store: answering(null) },
-    { name: "answers with a number", store: answering(7), told: corrupt },
-    { name: "answers with another object", store: answering({ token: "x" }), told: corrupt },
-    { name: "holds no JSON", store: holding("{"), told: { ...corrupt, reason: "SyntaxError" } },
-    { name: "holds JSON null", store: holding("null"), told: corrupt },
-    { name: "holds a number as token", store: holding('{"value":7,"expiresAt":1}'), told: corrupt },
-    { name: "holds no age", store: holding('{"value":"old","expiresAt":9e15}'), told: corrupt },
+    { name: "answers with a number", store: answering(7), reported: corrupt },
+    { name: "answers with another object", store: answering({ token: "x" }), reported: corrupt },
+    { name: "holds no JSON", store: holding("{"), reported: { ...corrupt, reason: "SyntaxError" } },
+    { name: "holds JSON null", store: holding("null"), reported: corrupt },
+    {
+      name: "holds a number as token",
+      store: holding('{"value":7,"expiresAt":1}'),
+      reported: corrupt,
+    },
+    { name: "holds no age", store: holding('{"value":"old","expiresAt":9e15}'), reported: corrupt },
     { name: "holds an old token", store: holding('{"value":"o","expiresAt":1,"issuedAt":0}') },
-  ])("that $name fails no caller", async ({ store, told }) => {
+  ])("that $name fails no caller", async ({ store, reported }) => {
     const fetch = scriptedFetch(numbered);
     const { auth, clock, events } = recordedAuth({ credential: account(), fetch, store });
     expect((await clock.through(auth.getAccessToken())).value).toBe("token-1");
     expect((await auth.getAccessToken()).value).toBe("token-1");
     await clock.pass(10_000);
     const failure = events.find(({ type }) => type === "store_failed");
-    expect(failure).toEqual(told && expect.objectContaining(told));
+    expect(failure).toEqual(reported && expect.objectContaining(reported));
     expect(JSON.stringify(events)).not.toContain("password");
     expect(fetch.calls).toHaveLength(1);
   });

@@ -1,4 +1,4 @@
-// The option intercept: what it is told of each request, which headers it can add, and that it
+// The option intercept: what it gets of each request, which headers it can add, and that it
 // changes nothing else.
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import {

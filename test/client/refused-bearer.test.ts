@@ -78,11 +78,11 @@ describe.each([
 
   test("for the renewed token too does not drop it, because renewing would flood the token endpoint", async () => {
     const { service, auth, bearers } = await agedService(variant, 60_000, 9);
-    for (const told of [
+    for (const expected of [
       "The token was renewed, and the call was sent once more.",
       "It was not sent once more",
     ])
-      expect((await service.call("listDevices")).error?.message).toContain(told);
+      expect((await service.call("listDevices")).error?.message).toContain(expected);
     expect(auth.invalidated).toEqual(["token-1"]);
     expect(bearers()).toEqual(["Bearer token-1", "Bearer token-2", "Bearer token-2"]);
   });

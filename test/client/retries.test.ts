@@ -50,9 +50,9 @@ test.each(rows)(
     expect(fetch.calls).toHaveLength(isRetried ? 3 : 1);
     const of = { operationId: method, method, waitMs: expect.any(Number) };
     const retried = { type: "call_retried", ...of, ...why };
-    const told = isRetried ? [1, 2].map((retry) => ({ ...retried, retry })) : [];
-    expect(events.filter(({ type }) => type === "call_retried")).toMatchObject(told);
-    expect(events.at(-1)).toMatchObject({ type: "call_finished", retries: told.length });
+    const reported = isRetried ? [1, 2].map((retry) => ({ ...retried, retry })) : [];
+    expect(events.filter(({ type }) => type === "call_retried")).toMatchObject(reported);
+    expect(events.at(-1)).toMatchObject({ type: "call_finished", retries: reported.length });
   },
 );
 

@@ -44,7 +44,7 @@ const headers: [name: string, route: string, reaches: RegExp, more?: HeaderOf][]
     { before: "https://", also: { "sec-fetch-site": "same-site" } },
   ],
   ["sec-fetch-site", "GET login", /login_unconfirmed/],
-  ["accept", "GET login?tenant=nobody", /tenant_unknown/],
+  ["accept", "GET login?tenant=unknown", /tenant_unknown/],
   ["content-type", "POST launch", /type_not_supported/],
   ["content-length", "POST launch", /Missing or invalid: code/],
   ["x-bivariant-csrf", "POST logout", /csrf_refused/, { also, isInCookie }],

@@ -240,15 +240,15 @@ const PAGE = `<!doctype html><title>Plugin</title><link rel="icon" href="data:,"
   window.endings = [];
   window.heard = 0;
   addEventListener("message", ({ data }) => { if (data?.code === "evil") window.heard++; });
-  const told = (error) => ({ code: error.code, message: error.message, reason: error.reason,
+  const plain = (error) => ({ code: error.code, message: error.message, reason: error.reason,
     name: error.name, isPageError: isPageError(error), cause: String(error.cause) });
   window.begin = (options) => startSession({ onEnded: (end) => endings.push(end), ...options }).then(
     (session) => { window.session = session; return { session: JSON.parse(JSON.stringify(session)) }; },
-    (error) => ({ error: told(error) }));
+    (error) => ({ error: plain(error) }));
   window.leave = (options) => void begin(options);
   window.call = (...request) => session.fetch(...request).then(
     async (response) => ({ status: response.status, text: await response.text() }),
-    (error) => ({ error: told(error) }));
+    (error) => ({ error: plain(error) }));
 </script>`;
 
 export interface SiteRequest {
