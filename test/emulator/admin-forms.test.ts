@@ -3,9 +3,8 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { createEmulator, emulatorRules, faultMoments } from "../../src/emulator/index.js";
+import { CALLBACK, Portal, START } from "./deployment.js";
 import { AdminBrowser, atAdmin, expectRefused, type Filled } from "./form-browser.js";
-import { START } from "./plugin-client.js";
-import { CALLBACK, Portal } from "./portal.js";
 import { newSigningKey } from "./signing-key.js";
 
 describe("the clock", () => {
@@ -32,7 +31,7 @@ describe("the clock", () => {
 test("a rule is switched off and on, and the browser returns to it; an unknown one is refused", async () => {
   const { plugin, emulator, browser } = await atAdmin("/rules");
   const form = plugin.form();
-  await plugin.post(form);
+  await plugin.postForm(form);
   await browser.send("assertion.replay", { rule: "no.such-rule" });
   expectRefused(browser, /^rules: "no\.such-rule" is not a rule/);
   expect(emulator.rules.off()).toEqual([]);
@@ -40,11 +39,11 @@ test("a rule is switched off and on, and the browser returns to it; an unknown o
   const headers = { origin: emulator.publicUrl };
   await browser.open("/_emulator/rules", { method: "POST", body, headers });
   expect(browser.location).toBe("/_emulator/rules?saved=assertion.replay#assertion.replay");
-  expect((await plugin.post(form)).status).toBe(200);
+  expect((await plugin.postForm(form)).status).toBe(200);
   await browser.follow();
   expect(browser.text()).toContain("1 off assertion.replay");
   await browser.send("assertion.replay");
-  expect((await plugin.post(form)).status).toBe(400);
+  expect((await plugin.postForm(form)).status).toBe(400);
   expect(browser.text()).toContain(`All ${Object.keys(emulatorRules).length} rules are enforced`);
 });
 
@@ -101,7 +100,7 @@ const typed = (members: object): Filled => ({ members: JSON.stringify(members) }
 describe("a plugin", () => {
   test("is narrowed, restricted and disabled with immediate effect, and each change is undone", async () => {
     const { plugin, browser } = await atAdmin("/plugins");
-    const token = await plugin.accessToken();
+    const token = await plugin.pluginToken();
     const status = async () => (await plugin.call(token, "/api/v1/acme/devices/device-1")).status;
     const scopes = ["devices:read", "schedules:write"];
     const steps: [kind: string, Filled, number][] = [
@@ -133,7 +132,7 @@ describe("a plugin", () => {
 
   test("is registered with a test key, once, and unregistered in a second step", async () => {
     const { plugin, emulator, browser } = await atAdmin("/plugins");
-    const token = await plugin.accessToken();
+    const token = await plugin.pluginToken();
     const nightly = { tenantId: "umbrella", clientId: "reporter", type: "service" };
     await browser.send("register", typed(nightly));
     expect(browser.text()).toContain("Done.");
@@ -181,7 +180,7 @@ test("a client of Variant B is registered, changed and unregistered, and no page
   const worker = { tenantId: "acme", clientId: "worker" };
   const fields = { client_id: "worker", client_secret: clientSecret };
   const status = async () =>
-    (await portal.post({ grant_type: "client_credentials", ...fields })).status;
+    (await portal.postJson({ grant_type: "client_credentials", ...fields })).status;
   await browser.send("register", { ...typed({ ...worker, scopes: ["devices"] }), clientSecret });
   expectRefused(browser, /^scopes\.0: must/);
   expect(browser.html).not.toContain(clientSecret);

@@ -1,7 +1,7 @@
 // The pages at /_emulator show what happened, and never markup from outside.
 import { describe, expect, test } from "vitest";
+import { LaunchedPlugin, PluginClient, START } from "./deployment.js";
 import { AdminBrowser, atAdmin, everyPage, PAGES } from "./form-browser.js";
-import { LaunchedPlugin, PluginClient, START } from "./plugin-client.js";
 import { newSigningKey } from "./signing-key.js";
 
 test("the pages link to each other, mark the current one, and have no inline script or style", async () => {
@@ -29,7 +29,7 @@ test("pages, live parts and forms are not in the journal or the log, and take no
   await browser.send("steer", { do: "set", clock: "never" });
   expect([emulator.journal.entries(), emulator.customerLog.entries()]).toEqual([[], []]);
   const untouched = new PluginClient({ randomSeed: 7 });
-  expect(await plugin.accessToken()).toBe(await untouched.accessToken());
+  expect(await plugin.pluginToken()).toBe(await untouched.pluginToken());
 });
 
 test("the overview shows only the endpoints of the served variants", async () => {

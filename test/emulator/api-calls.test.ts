@@ -2,12 +2,12 @@
 // routes, and paths that are not served.
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type ApiRoute, createEmulator, type Devices } from "../../src/emulator/index.js";
-import { LaunchedPlugin, PluginClient } from "./plugin-client.js";
+import { LaunchedPlugin, PluginClient } from "./deployment.js";
 
 test("a bearer of another tenant is recorded under the path's tenant, whose log does not show the client", async () => {
   const plugin = new PluginClient();
   const { customerLog, journal } = plugin.emulator;
-  await plugin.call(await plugin.accessToken(), "/api/v1/globex/devices");
+  await plugin.call(await plugin.pluginToken(), "/api/v1/globex/devices");
   const entry = { tenantId: "globex", rule: "bearer.tenant" };
   expect(journal.last()).toMatchObject({ ...entry, clientId: "reporter" });
   expect(customerLog.last()).toMatchObject(entry);
@@ -17,7 +17,7 @@ test("a bearer of another tenant is recorded under the path's tenant, whose log 
 test("an X-Envelope with the name of a method of every object changes nothing", async () => {
   const plugin = new PluginClient();
   const headers = { "x-envelope": "toString" };
-  const response = await plugin.call(await plugin.accessToken(), undefined, { headers });
+  const response = await plugin.call(await plugin.pluginToken(), undefined, { headers });
   expect(await response.json()).toHaveLength(3);
 });
 
@@ -31,7 +31,7 @@ test("the option devices has one list for all tenants or one each, also for the 
   ];
   for (const [devices, body] of rows) {
     const plugin = new PluginClient({ devices });
-    const token = await plugin.accessToken();
+    const token = await plugin.pluginToken();
     expect(await (await plugin.call(token)).json()).toEqual(body);
     const door = await plugin.call(token, "/api/v1/acme/devices/door");
     expect(door.status).toBe(body.length === 0 ? 404 : 200);
@@ -52,7 +52,7 @@ describe("a declared route", () => {
     const registration = { scopes: ["devices:execute"], devices: ["device-1"] };
     const plugin = new PluginClient({ routes: [route] }, registration);
     const post = async (path: string) =>
-      plugin.call(await plugin.accessToken(), `/api/v1/acme${path}`, { method: "POST" });
+      plugin.call(await plugin.pluginToken(), `/api/v1/acme${path}`, { method: "POST" });
     return { plugin, post };
   }
 
@@ -79,7 +79,7 @@ describe("a declared route", () => {
     const { plugin } = restarting({ ...restart, deviceParameter, respond });
     const { url, close } = await plugin.emulator.listen();
     onTestFinished(close);
-    const headers = { authorization: `Bearer ${await plugin.accessToken()}` };
+    const headers = { authorization: `Bearer ${await plugin.pluginToken()}` };
     const send = (device: unknown) => {
       const init = { method: "POST", headers, body: JSON.stringify({ device, at: 7 }) };
       return fetch(`${url}/api/v1/acme/devices/any/restart`, init);
@@ -124,7 +124,7 @@ describe("a declared route", () => {
   ])("replaces or precedes an invented one at $path", async ({ operationId, path }) => {
     const route = { operationId, method: "GET", path, scope: "devices:read" } as const;
     const plugin = new PluginClient({ routes: [route] });
-    const response = await plugin.call(await plugin.accessToken(), "/api/v1/acme/devices/device-1");
+    const response = await plugin.call(await plugin.pluginToken(), "/api/v1/acme/devices/device-1");
     expect(await response.json()).toMatchObject({ operationId });
   });
 

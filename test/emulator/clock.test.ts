@@ -6,7 +6,7 @@ import { createEmulator, type EmulatorClock } from "../../src/emulator/index.js"
 import { ExpiringMap } from "../../src/emulator/state/expiring-map.js";
 import { SlidingWindow } from "../../src/emulator/variant-a/sliding-window.js";
 import { isSettled, settle } from "../support/wait.js";
-import { PluginClient, reporter, START } from "./plugin-client.js";
+import { PluginClient, reporter, START } from "./deployment.js";
 
 /** The statuses of the answers after each move of the clock. */
 async function statusesAfter(
@@ -115,7 +115,7 @@ describe("a sleep on the clock", () => {
 
 test("a token that expired is accepted again after a step back", async () => {
   const plugin = new PluginClient();
-  const token = await plugin.accessToken();
+  const token = await plugin.pluginToken();
   const moves = [3_599_999, 1, -1, -3_600_000];
   const statuses = await statusesAfter(plugin, moves, () => plugin.call(token));
   expect(statuses).toEqual([200, 401, 200, 200]);
@@ -125,7 +125,7 @@ test.each([0, 60_000])(
   "a grant narrowed after %d ms is not widened when the clock is set back",
   async (narrowingDelayMs) => {
     const plugin = new PluginClient({ narrowingDelayMs });
-    const token = await plugin.accessToken();
+    const token = await plugin.pluginToken();
     plugin.emulator.clock.advance(3_000_000);
     plugin.emulator.updatePlugin({ ...reporter, scopes: [] });
     const moves = [0, -1, -2_999_999, 3_000_000 + narrowingDelayMs];
@@ -139,10 +139,10 @@ describe("a jti", () => {
     const plugin = new PluginClient();
     const iat = START / 1000;
     const form = plugin.form({ claims: { iat, exp: iat + 300 } });
-    expect((await plugin.post(form)).status).toBe(200);
+    expect((await plugin.postForm(form)).status).toBe(200);
     for (const move of [0, 330_000, -330_000, -20_000]) {
       plugin.emulator.clock.advance(move);
-      await plugin.post(form);
+      await plugin.postForm(form);
       expect({ move, rule: plugin.lastRule() }).toEqual({ move, rule: "assertion.replay" });
     }
   });

@@ -5,17 +5,18 @@ import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import type { Emulator } from "../../src/emulator/index.js";
 import { shown, shownClientId, shownKeyId, shownUri } from "../../src/emulator/rules/shown.js";
-import { everyPage, FormBrowser } from "./form-browser.js";
 import {
   accessTokenIn,
   LaunchedPlugin,
   PluginClient,
-  postJson,
+  PORTAL_SECRET,
+  Portal,
   reporter,
   requestAccountToken,
   START,
-} from "./plugin-client.js";
-import { PORTAL_SECRET, Portal } from "./portal.js";
+  tokensIn,
+} from "./deployment.js";
+import { everyPage, FormBrowser } from "./form-browser.js";
 import { newPkce } from "./signing-key.js";
 
 const verifier = "Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30";
@@ -72,7 +73,7 @@ describe("the customer log", () => {
   test("does not quote a secret sent as redirect_uri", async () => {
     for (const redirect_uri of [verifier, PORTAL_SECRET, `https://portal.example/${verifier}`]) {
       const portal = new Portal();
-      await portal.exchange(portal.loginCode(), { redirect_uri });
+      await portal.exchangeLogin(portal.loginCode(), { redirect_uri });
       await portal.emulator.fetch(portal.authorizationUrl({ redirect_uri }));
       const entries = portal.emulator.customerLog.entries();
       const rules = ["client-code.redirect-uri", "authorization.redirect-uri"];
@@ -182,9 +183,9 @@ describe("canaries and their hashes are absent from log, journal, pages and insp
     emulator.registerServiceAccount({ ...account, tenantId: "acme" });
     const form = plugin.form();
     const assertion = form.get("client_assertion") ?? "";
-    const tokenA = await accessTokenIn(plugin.post(form));
+    const tokenA = await accessTokenIn(plugin.postForm(form));
     const tokenB = await accessTokenIn(requestAccountToken(emulator, account));
-    await plugin.post(form);
+    await plugin.postForm(form);
     for (const name of ["grant_type", "client_assertion_type", "client_id", "client_assertion"])
       await plugin.requestToken({ form: { [name]: assertion } });
     for (const claim of ["iss", "aud", "jti", "iat"])
@@ -194,7 +195,7 @@ describe("canaries and their hashes are absent from log, journal, pages and insp
     await requestAccountToken(emulator, { ...account, clientSecret: `${secret}x` });
     await requestAccountToken(emulator, { ...account, clientId: assertion });
     await requestAccountToken(emulator, { clientId: secret, clientSecret: "worker" });
-    await postJson(emulator, { grant_type: assertion, client_id: "worker", client_secret: secret });
+    await plugin.postJson({ grant_type: assertion, client_id: "worker", client_secret: secret });
     for (const credential of [assertion, tokenA, tokenB]) {
       await plugin.call(tokenA, `/api/v1/acme/devices/${credential}?t=${credential}`);
       await plugin.call(tokenB, `/v1/${credential}`);
@@ -263,15 +264,15 @@ describe("canaries and their hashes are absent from log, journal, pages and insp
     await browser.submit({ decision: "allow" });
     const code = new URL(browser.location).searchParams.get("code") ?? "";
     await browser.open(browser.location.replace("portal.example", "emulator.localhost"));
-    const first = await portal.tokens(await portal.exchange({ ...pkce, code }));
-    const second = await portal.tokens(await portal.refresh(first.refresh_token));
+    const first = await tokensIn(portal.exchangeLogin({ ...pkce, code }));
+    const second = await tokensIn(portal.refresh(first.refresh_token));
     for (const changes of [
       { client_secret: `${PORTAL_SECRET}x` },
       { client_id: PORTAL_SECRET },
       {},
       { redirect_uri: PORTAL_SECRET, client_id: pkce.codeVerifier },
     ])
-      await portal.exchange({ ...pkce, code }, changes);
+      await portal.exchangeLogin({ ...pkce, code }, changes);
     await portal.refresh(first.refresh_token);
     const misplaced = { client_id: PORTAL_SECRET, scope: second.access_token };
     for (const changes of [{ client_id: second.refresh_token }, misplaced])

@@ -3,7 +3,7 @@ import { Server } from "node:http";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Emulator, Fault } from "../../src/emulator/index.js";
 import { collectGarbage, rejectionOf } from "../support/wait.js";
-import { PluginClient } from "./plugin-client.js";
+import { PluginClient } from "./deployment.js";
 import { watchedTimers, ways } from "./two-ways.js";
 
 const TOKEN = "/api/v1/acme/external-plugin/oauth/token";

@@ -7,16 +7,15 @@ import {
   type FaultName,
   faultMoments,
 } from "../../src/emulator/index.js";
-import { FormBrowser } from "./form-browser.js";
 import {
   accessTokenIn,
   LaunchedPlugin,
   PluginClient,
-  postJson,
+  Portal,
   requestAccountToken,
   service,
-} from "./plugin-client.js";
-import { Portal } from "./portal.js";
+} from "./deployment.js";
+import { FormBrowser } from "./form-browser.js";
 import { newPkce } from "./signing-key.js";
 import { ways } from "./two-ways.js";
 
@@ -56,7 +55,7 @@ describe("a fault with a match", () => {
       second: () => plugin.requestToken({ form: { client_id: "second" }, claims }),
       globex: () => plugin.requestToken({ tenantId: "globex" }),
       worker: () => requestAccountToken(emulator, account),
-      stranger: () => postJson(emulator, refresh),
+      stranger: () => plugin.postJson(refresh),
     };
     return { emulator, askers };
   }
@@ -172,7 +171,7 @@ const spendings: Record<string, () => Spending | Promise<Spending>> = {
   "an assertion": () => {
     const client = new PluginClient();
     const form = client.form();
-    return { client, send: () => client.post(form), spent: "assertion.replay" };
+    return { client, send: () => client.postForm(form), spent: "assertion.replay" };
   },
   "a slot of the rate limit": () => {
     const client = new PluginClient({ rateLimit: { requests: 1, windowSeconds: 60 } });
@@ -181,11 +180,11 @@ const spendings: Record<string, () => Spending | Promise<Spending>> = {
   "a login's code": () => {
     const client = new Portal();
     const code = client.loginCode();
-    return { client, send: () => client.exchange(code), spent: "client-code.unspent" };
+    return { client, send: () => client.exchangeLogin(code), spent: "client-code.unspent" };
   },
   "a refresh token": async () => {
     const client = new Portal();
-    const { refresh_token } = await client.tokens();
+    const { refresh_token } = await client.personTokens();
     return { client, send: () => client.refresh(refresh_token), spent: "refresh.reuse" };
   },
 };
@@ -231,7 +230,7 @@ describe("a fault", () => {
     const path = "/api/v1/{tenantId}/own";
     const route = { operationId: "own", method: "POST", path, scope: "devices:read" } as const;
     const plugin = new PluginClient({ routes: [{ ...route, respond }] });
-    const token = await plugin.accessToken();
+    const token = await plugin.pluginToken();
     const { faults, journal } = plugin.emulator;
     const callUnder = (fault: Fault) => {
       faults.add({ ...fault, at: "resource" } as Fault);
@@ -289,7 +288,7 @@ describe("a fault", () => {
     const plugin = new PluginClient();
     const match = { operation: "listDevices" };
     plugin.emulator.faults.add({ name: "status", status: 503, match });
-    const token = await plugin.accessToken();
+    const token = await plugin.pluginToken();
     expect((await plugin.call(token)).status).toBe(503);
   });
 });

@@ -2,9 +2,8 @@
 // secret.
 import { describe, expect, test } from "vitest";
 import type { Emulator } from "../../src/emulator/index.js";
+import { CALLBACK, LaunchedPlugin, PORTAL_SECRET, Portal, tokensIn } from "./deployment.js";
 import { AdminBrowser, FormBrowser } from "./form-browser.js";
-import { LaunchedPlugin } from "./plugin-client.js";
-import { CALLBACK, PORTAL_SECRET, Portal } from "./portal.js";
 import { newPkce } from "./signing-key.js";
 
 /** Returns the name, parties, rule and fields of each step on the page. */
@@ -137,7 +136,7 @@ describe("a login", () => {
     await browser.follow();
     await browser.submit({ decision: "allow" });
     const code = new URL(browser.location).searchParams.get("code") ?? "";
-    const { refresh_token } = await portal.tokens(await portal.exchange({ ...pkce, code }));
+    const { refresh_token } = await tokensIn(portal.exchangeLogin({ ...pkce, code }));
     await portal.refresh(refresh_token, { scope: "devices:read" });
     await portal.refresh(refresh_token);
     const tokens =
@@ -170,7 +169,7 @@ describe("a login", () => {
 
   test("in-process, or cancelled at the login page, is recorded up to the callback", async () => {
     const portal = new Portal();
-    await portal.tokens(await portal.exchange(portal.loginCode({ scope: "devices:read" })));
+    await tokensIn(portal.exchangeLogin(portal.loginCode({ scope: "devices:read" })));
     const recorded = await steps(portal.emulator);
     const names = ["Authorization request", "Consent", "Callback", "Code exchange"];
     expect(recorded.map((step) => step.split(":")[0])).toEqual([...names, "Token response, 200"]);
@@ -206,7 +205,7 @@ describe("a login", () => {
 
   test("with many refreshes keeps the first steps and the newest ones", async () => {
     const portal = new Portal({ refreshTokens: { rotation: false } });
-    const { refresh_token } = await portal.tokens();
+    const { refresh_token } = await portal.personTokens();
     for (let index = 0; index < 30; index += 1) await portal.refresh(refresh_token);
     const recorded = await steps(portal.emulator);
     expect(recorded).toHaveLength(40);

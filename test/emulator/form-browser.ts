@@ -1,7 +1,7 @@
 // A browser without scripts: it keeps cookies, and sends the forms of the pages that it was shown.
 import { expect } from "vitest";
 import type { Emulator } from "../../src/emulator/index.js";
-import { PluginClient } from "./plugin-client.js";
+import { PluginClient } from "./deployment.js";
 
 export class FormBrowser {
   readonly emulator: Pick<Emulator, "fetch">;

@@ -4,24 +4,20 @@ import { describe, expect, test } from "vitest";
 import { createEmulator, type Emulator } from "../../src/emulator/index.js";
 import { CustomerLog } from "../../src/emulator/records/customer-log.js";
 import { Journal } from "../../src/emulator/records/journal.js";
-import {
-  accessTokenIn,
-  PluginClient,
-  reporter,
-  requestAccountToken,
-  START,
-} from "./plugin-client.js";
+import { accessTokenIn, PluginClient, reporter, requestAccountToken, START } from "./deployment.js";
 
 test("two emulators with the same random seed issue the same token, and share no state", async () => {
   const rateLimit = { requests: 3, windowSeconds: 60 };
   const options = { randomSeed: 7, rateLimit, seed: { clock: { at: START, frozen: true } } };
   const [one, other] = [new PluginClient(options), new PluginClient(options)];
   const form = one.form();
-  const token = await accessTokenIn(one.post(form));
-  expect(await accessTokenIn(other.post(form))).toBe(token);
+  const token = await accessTokenIn(one.postForm(form));
+  expect(await accessTokenIn(other.postForm(form))).toBe(token);
   const calls = async () => [(await one.call(token)).status, (await other.call(token)).status];
   one.emulator.rules.enforce("assertion.replay", false);
-  expect([(await one.post(form)).status, (await other.post(form)).status]).toEqual([200, 400]);
+  expect([(await one.postForm(form)).status, (await other.postForm(form)).status]).toEqual([
+    200, 400,
+  ]);
   expect([(await one.requestToken()).status, (await one.requestToken()).status]).toEqual([
     200, 429,
   ]);
@@ -44,7 +40,7 @@ test("two emulators with the same random seed issue the same token, and share no
 
 test("the journal has every request in order, with a redacted path", async () => {
   const plugin = new PluginClient();
-  const bearer = await plugin.accessToken();
+  const bearer = await plugin.pluginToken();
   plugin.now += 1000;
   await plugin.requestToken({ tenantId: "globex" });
   await plugin.call(bearer, "/api/v1/acme/devices?page=1");

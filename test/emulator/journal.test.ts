@@ -9,8 +9,14 @@ import {
 } from "../../src/emulator/index.js";
 import { detectVariant } from "../../src/index.js";
 import { isSettled } from "../support/wait.js";
-import { LaunchedPlugin, PluginClient, reporter, requestAccountToken } from "./plugin-client.js";
-import { PORTAL_SECRET, Portal } from "./portal.js";
+import {
+  LaunchedPlugin,
+  PluginClient,
+  PORTAL_SECRET,
+  Portal,
+  reporter,
+  requestAccountToken,
+} from "./deployment.js";
 import { watchedTimers } from "./two-ways.js";
 
 test.each([{}, { malformedError: "invalid_request" }] as const)(
@@ -73,9 +79,10 @@ describe("an entry", () => {
   const machine = "client_credentials";
   const code = "authorization_code";
   const grantRule = "token-request.grant-type";
-  const refresh = async (client: Portal) => client.refresh((await client.tokens()).refresh_token);
+  const refresh = async (client: Portal) =>
+    client.refresh((await client.personTokens()).refresh_token);
   const wrongSecret = (client: Portal) =>
-    client.exchange(client.loginCode(), { client_secret: "wrong" });
+    client.exchangeLogin(client.loginCode(), { client_secret: "wrong" });
   /** A member that is undefined must be absent. */
   type Members = { [Name in keyof JournalEntry]?: JournalEntry[Name] | undefined };
   const rows: [name: string, ask: Ask, entry: Members][] = [
@@ -101,7 +108,7 @@ describe("an entry", () => {
     ],
     [
       "of a login's code has its grant, which the request omits",
-      portal((client) => client.tokens()),
+      portal((client) => client.personTokens()),
       { ...shown, variant: "B", grant: code, status: 200 },
     ],
     ["of a refresh has its grant", portal(refresh), { ...shown, grant: "refresh_token" }],
@@ -131,7 +138,7 @@ describe("an entry", () => {
 
   test("does not show a path or tenant that may be a credential, and filters still find it", async () => {
     const client = new PluginClient();
-    const token = await client.accessToken();
+    const token = await client.pluginToken();
     await client.requestToken({ tenantId: token });
     const { journal, customerLog } = client.emulator;
     const path = "/api/v1/…/external-plugin/oauth/token";

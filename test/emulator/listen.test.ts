@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { Agent, request as httpRequest, Server } from "node:http";
 import { connect, type Socket } from "node:net";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { accessTokenIn, PluginClient, REJECTED, service } from "./plugin-client.js";
+import { accessTokenIn, PluginClient, REJECTED, service } from "./deployment.js";
 import { newSigningKey } from "./signing-key.js";
 
 const TOKEN = "/api/v1/acme/external-plugin/oauth/token";

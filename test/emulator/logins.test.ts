@@ -2,8 +2,8 @@
 // cookies, the callback, the in-process login, and what a second exchange of a code ends.
 import { describe, expect, test } from "vitest";
 import { EmulatorError } from "../../src/emulator/index.js";
+import { CALLBACK, Portal, tokensIn } from "./deployment.js";
 import { FormBrowser } from "./form-browser.js";
-import { CALLBACK, Portal } from "./portal.js";
 
 type Changes = Record<string, string | undefined>;
 
@@ -106,11 +106,11 @@ describe("an authorization code", () => {
     { name: "just before its access token expires", waitMs: 3_599_000 },
   ])("that is exchanged again $name ends only its own login", async ({ waitMs }) => {
     const portal = new Portal();
-    const [login, other] = [portal.loginCode(), await portal.tokens()];
-    const first = await portal.tokens(await portal.exchange(login));
-    const second = await portal.tokens(await portal.refresh(first.refresh_token));
+    const [login, other] = [portal.loginCode(), await portal.personTokens()];
+    const first = await tokensIn(portal.exchangeLogin(login));
+    const second = await tokensIn(portal.refresh(first.refresh_token));
     portal.now += waitMs;
-    expect((await portal.exchange(login)).status).toBe(400);
+    expect((await portal.exchangeLogin(login)).status).toBe(400);
     expect(portal.lastRule()).toBe("client-code.unspent");
     for (const { access_token } of [first, second])
       expect(await portal.statusOf(access_token)).toBe(401);
@@ -123,8 +123,8 @@ describe("an authorization code", () => {
     const portal = new Portal();
     portal.emulator.registerApiClient({ clientId: "neighbour", redirectUris: [CALLBACK] });
     const login = portal.loginCode();
-    const { access_token } = await portal.tokens(await portal.exchange(login));
-    await portal.exchange(login, { client_id: "neighbour" });
+    const { access_token } = await tokensIn(portal.exchangeLogin(login));
+    await portal.exchangeLogin(login, { client_id: "neighbour" });
     expect(portal.lastRule()).toBe("client-code.client");
     expect(await portal.statusOf(access_token)).toBe(200);
   });
@@ -139,7 +139,7 @@ test.each<{ scopes?: string[]; capabilities?: string[]; rule?: string }>([
   const { capabilities = ["devices:read"], rule } = row;
   const portal = new Portal({}, scopes && { scopes });
   portal.emulator.updateOperator({ tenantId: "acme", userId: "ada", capabilities });
-  const { access_token } = await portal.tokens();
+  const { access_token } = await portal.personTokens();
   expect(await portal.statusOf(access_token)).toBe(rule === undefined ? 200 : 403);
   expect(portal.lastRule()).toBe(rule);
 });

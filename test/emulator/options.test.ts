@@ -12,7 +12,7 @@ import {
   reporter,
   requestAccountToken,
   START,
-} from "./plugin-client.js";
+} from "./deployment.js";
 
 const wrong = <Wrong>(value: unknown) => value as Wrong;
 const account = { clientId: "worker", clientSecret: "not a secret", tenantId: "acme" };

@@ -7,8 +7,8 @@ import type { BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
 import type { EmulatorSeed } from "../../src/emulator/index.js";
 import { describeInChromium } from "../support/chromium.js";
+import { ada, LaunchedPlugin, pluginKey } from "./deployment.js";
 import { PAGES } from "./form-browser.js";
-import { ada, LaunchedPlugin, pluginKey } from "./plugin-client.js";
 import { s256 } from "./signing-key.js";
 
 const codeVerifier = "v".repeat(43);

@@ -1,9 +1,8 @@
 // The host application (Variant A) and the login and consent pages (Variant B), used by a browser
 // without JavaScript. The rules that these pages enforce are in the table of negative requests.
 import { describe, expect, test } from "vitest";
+import { ada, CALLBACK, LaunchedPlugin, Portal, pluginKey, tokensIn } from "./deployment.js";
 import { FormBrowser } from "./form-browser.js";
-import { ada, LaunchedPlugin, pluginKey } from "./plugin-client.js";
-import { CALLBACK, Portal } from "./portal.js";
 import { newPkce } from "./signing-key.js";
 
 const HOUR = 3_600_000;
@@ -141,7 +140,7 @@ describe("the login pages", () => {
     const { searchParams } = new URL(browser.location);
     expect(searchParams.get("state")).toBe("state-1");
     const code = searchParams.get("code") ?? "";
-    await portal.tokens(await portal.exchange({ ...pkce, code }));
+    await tokensIn(portal.exchangeLogin({ ...pkce, code }));
     const operations = portal.emulator.journal.entries().map(({ operation }) => operation);
     expect(operations.join(" ")).toBe("authorize logIn showConsent decideConsent requestToken");
   });

@@ -1,16 +1,16 @@
 // Tests of Variant B's refresh tokens that the table of negative requests does not cover: which
 // tokens a reuse ends, idleness and lifetime over several refreshes, and narrower scopes.
 import { expect, test } from "vitest";
-import { Portal } from "./portal.js";
+import { Portal, tokensIn } from "./deployment.js";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
 test("the reuse of an old token ends every token of its login, and no other login", async () => {
   const portal = new Portal();
-  const [first, other] = [await portal.tokens(), await portal.tokens()];
-  const second = await portal.tokens(await portal.refresh(first.refresh_token));
-  const third = await portal.tokens(await portal.refresh(second.refresh_token));
+  const [first, other] = [await portal.personTokens(), await portal.personTokens()];
+  const second = await tokensIn(portal.refresh(first.refresh_token));
+  const third = await tokensIn(portal.refresh(second.refresh_token));
   await portal.refresh(first.refresh_token);
   expect(portal.lastRule()).toBe("refresh.reuse");
   for (const { access_token, refresh_token } of [first, second, third]) {
@@ -25,15 +25,15 @@ test("the reuse of an old token ends every token of its login, and no other logi
 
 test("by default a refresh token expires after 30 days without use, and a login after 90 days", async () => {
   const portal = new Portal();
-  let { refresh_token } = await portal.tokens();
+  let { refresh_token } = await portal.personTokens();
   for (let month = 1; month <= 3; month++) {
     portal.now += 30 * DAY - 1000;
-    ({ refresh_token } = await portal.tokens(await portal.refresh(refresh_token)));
+    ({ refresh_token } = await tokensIn(portal.refresh(refresh_token)));
   }
   portal.now += 3000;
   await portal.refresh(refresh_token);
   expect(portal.lastRule()).toBe("refresh.lifetime");
-  const idle = await portal.tokens();
+  const idle = await portal.personTokens();
   portal.now += 30 * DAY;
   await portal.refresh(idle.refresh_token);
   expect(portal.lastRule()).toBe("refresh.idle");
@@ -42,16 +42,16 @@ test("by default a refresh token expires after 30 days without use, and a login 
 test("a code and a refresh token are known as spent hours and 1100 other logins later, which ends the newest access token", async () => {
   const portal = new Portal({ refreshTokens: { lifetimeSeconds: 7200 } });
   const login = portal.loginCode();
-  const first = await portal.tokens(await portal.exchange(login));
+  const first = await tokensIn(portal.exchangeLogin(login));
   portal.now += 2 * HOUR - 1;
-  const last = await portal.tokens(await portal.refresh(first.refresh_token));
+  const last = await tokensIn(portal.refresh(first.refresh_token));
   portal.now += HOUR - 1;
   expect(await portal.statusOf(last.access_token)).toBe(200);
   // These logins make the stores remove old entries.
-  for (let other = 0; other < 1100; other++) await portal.exchange(portal.loginCode());
+  for (let other = 0; other < 1100; other++) await portal.exchangeLogin(portal.loginCode());
   await portal.refresh(first.refresh_token);
   expect(await portal.statusOf(last.access_token)).toBe(401);
-  await portal.exchange(login);
+  await portal.exchangeLogin(login);
   expect(portal.lastRule()).toBe("client-code.unspent");
 });
 
@@ -59,11 +59,11 @@ test("a refresh for fewer scopes narrows that access token and not the next one"
   const portal = new Portal();
   const capabilities = ["devices:read", "schedules:read"];
   portal.emulator.updateOperator({ tenantId: "acme", userId: "ada", capabilities });
-  const { refresh_token } = await portal.tokens();
+  const { refresh_token } = await portal.personTokens();
   const scope = "schedules:read";
-  const narrow = await portal.tokens(await portal.refresh(refresh_token, { scope }));
+  const narrow = await tokensIn(portal.refresh(refresh_token, { scope }));
   expect(await portal.statusOf(narrow.access_token)).toBe(403);
   expect(portal.lastRule()).toBe("route.scope");
-  const wide = await portal.tokens(await portal.refresh(narrow.refresh_token));
+  const wide = await tokensIn(portal.refresh(narrow.refresh_token));
   expect(await portal.statusOf(wide.access_token)).toBe(200);
 });

@@ -3,18 +3,21 @@ import { generateKeyPairSync } from "node:crypto";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { createEmulator, type Emulator, EmulatorError } from "../../src/emulator/index.js";
-import { FormBrowser } from "./form-browser.js";
 import {
   accessTokenIn,
   ada,
+  CALLBACK,
   LaunchedPlugin,
   PluginClient,
+  PORTAL_SECRET,
+  Portal,
   pluginKey,
   reporter,
   requestAccountToken,
   service,
-} from "./plugin-client.js";
-import { CALLBACK, PORTAL_SECRET, Portal } from "./portal.js";
+  tokensIn,
+} from "./deployment.js";
+import { FormBrowser } from "./form-browser.js";
 import { newPkce, newSigningKey } from "./signing-key.js";
 
 const SECRET = "sesame-7x9!kQ";
@@ -166,12 +169,12 @@ describe("an update", () => {
   test("of a client's secret makes it confidential at once, until the secret is null", async () => {
     const portal = new Portal();
     const { updateApiClient } = portal.emulator;
-    const tokens = await portal.tokens();
+    const tokens = await portal.personTokens();
     updateApiClient({ clientId: "portal", clientSecret: PORTAL_SECRET });
     expect((await portal.refresh(tokens.refresh_token)).status).toBe(401);
     expect(await portal.statusOf(tokens.access_token)).toBe(200);
     const secret = { client_secret: PORTAL_SECRET };
-    const newer = await portal.tokens(await portal.refresh(tokens.refresh_token, secret));
+    const newer = await tokensIn(portal.refresh(tokens.refresh_token, secret));
     updateApiClient({ clientId: "portal", name: "Portal" });
     expect((await portal.refresh(newer.refresh_token)).status).toBe(401);
     updateApiClient({ clientId: "portal", clientSecret: null });
@@ -181,13 +184,13 @@ describe("an update", () => {
 
   test("of a client's scopes limits later logins; an earlier login keeps its scopes", async () => {
     const portal = new Portal();
-    const tokens = await portal.tokens();
+    const tokens = await portal.personTokens();
     portal.emulator.updateApiClient({ clientId: "portal", scopes: ["schedules:read"] });
-    expect(await portal.statusOf((await portal.tokens()).access_token)).toBe(403);
-    const newer = await portal.tokens(await portal.refresh(tokens.refresh_token));
+    expect(await portal.statusOf((await portal.personTokens()).access_token)).toBe(403);
+    const newer = await tokensIn(portal.refresh(tokens.refresh_token));
     expect(await portal.statusOf(newer.access_token)).toBe(200);
     portal.emulator.updateApiClient({ clientId: "portal", scopes: null });
-    expect(await portal.statusOf((await portal.tokens()).access_token)).toBe(200);
+    expect(await portal.statusOf((await portal.personTokens()).access_token)).toBe(200);
   });
 
   test("of a client's name and redirect URIs does not change a login in progress or an issued code", async () => {
@@ -205,8 +208,8 @@ describe("an update", () => {
     expect(browser.text()).toContain("Allow Renamed?");
     const issues = ["authorization.redirect-uri"];
     expect(() => portal.loginCode()).toThrow(expect.objectContaining({ issues }));
-    expect((await portal.exchange(code)).status).toBe(200);
-    expect((await portal.exchange(portal.loginCode(moved), moved)).status).toBe(200);
+    expect((await portal.exchangeLogin(code)).status).toBe(200);
+    expect((await portal.exchangeLogin(portal.loginCode(moved), moved)).status).toBe(200);
   });
 });
 
@@ -234,11 +237,11 @@ describe("an unregistered plugin", () => {
     const { emulator } = plugin;
     emulator.registerPlugin({ ...service, clientId: "reporter", tenantId: "umbrella" });
     emulator.registerServiceAccount({ ...account, clientId: "reporter" });
-    const elsewhere = await plugin.accessToken({ tenantId: "umbrella" });
+    const elsewhere = await plugin.pluginToken({ tenantId: "umbrella" });
     const namesakes = { ...account, clientId: "reporter" };
     const ofAccount = await accessTokenIn(requestAccountToken(emulator, namesakes));
-    const [token, form] = [await plugin.accessToken(), plugin.form()];
-    await plugin.post(form);
+    const [token, form] = [await plugin.pluginToken(), plugin.form()];
+    await plugin.postForm(form);
     emulator.unregisterPlugin(reporter);
     await plugin.requestToken();
     expect(plugin.lastRule()).toBe("plugin.registered");
@@ -251,10 +254,10 @@ describe("an unregistered plugin", () => {
     expect((await plugin.call(token)).status).toBe(401);
     const actual = "registered anew: a token of its former registration";
     expect(emulator.customerLog.last()).toMatchObject({ rule, actual });
-    const newer = await plugin.accessToken();
+    const newer = await plugin.pluginToken();
     emulator.unregisterServiceAccount(namesakes);
     expect((await plugin.call(newer)).status).toBe(200);
-    await plugin.post(form);
+    await plugin.postForm(form);
     expect(plugin.lastRule()).toBe("assertion.replay");
     emulator.rules.enforce(rule, false);
     expect((await plugin.call(token)).status).toBe(200);
@@ -301,7 +304,7 @@ test("an unregistered service account is unknown, and its token is revoked for g
 test("an unregistered API client is unknown, and its logins and codes are revoked for good; others go on", async () => {
   const portal = new Portal();
   const { emulator } = portal;
-  const tokens = await portal.tokens();
+  const tokens = await portal.personTokens();
   const code = portal.loginCode();
   const browser = await new FormBrowser(emulator).open(portal.authorizationUrl());
   emulator.registerApiClient({ ...client, clientId: "other" });
@@ -313,7 +316,7 @@ test("an unregistered API client is unknown, and its logins and codes are revoke
   expect([browser.response.status, browser.location]).toEqual([400, ""]);
   expect(portal.lastRule()).toBe("login.pending");
   expect((await portal.refresh(tokens.refresh_token)).status).toBe(401);
-  expect((await portal.exchange(code)).status).toBe(401);
+  expect((await portal.exchangeLogin(code)).status).toBe(401);
   expect(portal.lastRule()).toBe("api-client.authentication");
   expect(() => portal.loginCode()).toThrow(refusedBy("authorization.client"));
   emulator.registerApiClient(client);
@@ -322,9 +325,9 @@ test("an unregistered API client is unknown, and its logins and codes are revoke
   expect(emulator.customerLog.last()).toMatchObject({ rule: "bearer.revoked", actual });
   await portal.refresh(tokens.refresh_token);
   expect(portal.lastRule()).toBe("refresh.revoked");
-  await portal.exchange(code);
+  await portal.exchangeLogin(code);
   expect(portal.lastRule()).toBe("client-code.known");
-  expect(await portal.statusOf((await portal.tokens()).access_token)).toBe(200);
+  expect(await portal.statusOf((await portal.personTokens()).access_token)).toBe(200);
 });
 
 describe("an unregistered operator", () => {
@@ -355,7 +358,7 @@ describe("an unregistered operator", () => {
   test("logs in nowhere, and the tokens and codes of its logins are revoked for good", async () => {
     const portal = new Portal();
     const { emulator } = portal;
-    const [tokens, code] = [await portal.tokens(), portal.loginCode()];
+    const [tokens, code] = [await portal.personTokens(), portal.loginCode()];
     emulator.unregisterOperator(ada);
     expect(() => portal.loginCode()).toThrow(refusedBy("login.credentials"));
     for (const then of [() => {}, () => emulator.registerOperator(ada)]) {
@@ -363,10 +366,10 @@ describe("an unregistered operator", () => {
       expect(await portal.statusOf(tokens.access_token)).toBe(401);
       await portal.refresh(tokens.refresh_token);
       expect(portal.lastRule()).toBe("refresh.revoked");
-      await portal.exchange(code);
+      await portal.exchangeLogin(code);
       expect(portal.lastRule()).toBe("client-code.known");
     }
-    expect(await portal.statusOf((await portal.tokens()).access_token)).toBe(200);
+    expect(await portal.statusOf((await portal.personTokens()).access_token)).toBe(200);
   });
 
   test("is signed out of both pages, also after a new registration", async () => {

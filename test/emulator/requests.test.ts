@@ -5,7 +5,7 @@ import { type ApiRoute, createEmulator, type EmulatorOptions } from "../../src/e
 import { readApi } from "../../src/generate/emit/emulation.js";
 import { connect, serviceAccount } from "../../src/index.js";
 import { openapi, sample } from "../generate/sample-documents.js";
-import { accessTokenIn, requestAccountToken } from "./plugin-client.js";
+import { accessTokenIn, requestAccountToken } from "./deployment.js";
 
 const responses = { 200: { description: "What was read." } };
 const worker = { clientId: "worker", clientSecret: "not a real secret" };

@@ -1,17 +1,21 @@
 // Seeds, and resets to them, which are immediate and do not affect requests in flight.
 import { createPrivateKey, type JsonWebKey } from "node:crypto";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createEmulator, type Emulator, type EmulatorSeed } from "../../src/emulator/index.js";
+import {
+  createEmulator,
+  type EmulatorOptions,
+  type EmulatorSeed,
+} from "../../src/emulator/index.js";
 import {
   accessTokenIn,
   ada,
-  formOf,
+  Deployment,
   PluginClient,
   pluginKey,
   reporter,
   requestAccountToken,
   START,
-} from "./plugin-client.js";
+} from "./deployment.js";
 
 const scopes = ["devices:read"];
 const roles = [{ name: "reader", group: "reports" }];
@@ -27,20 +31,27 @@ const seed: EmulatorSeed = {
 };
 
 const launched = { tenantId: "acme", clientId: "planner", userId: "ada" };
-/** A token request signed with the key that the emulator made for the plugin. */
-function signedForm(emulator: Emulator): URLSearchParams {
-  const jwk = emulator.testKey(reporter);
-  const privateKey = createPrivateKey({ key: jwk as JsonWebKey, format: "jwk" });
-  return formOf(emulator, { key: { kid: jwk.kid ?? "", privateKey } });
+/** Its plugin `reporter` signs with the key that the emulator made for it. */
+class Seeded extends Deployment {
+  constructor(options: EmulatorOptions = {}) {
+    super({ seed, ...options });
+  }
+
+  override form(): URLSearchParams {
+    const jwk = this.emulator.testKey(reporter);
+    const privateKey = createPrivateKey({ key: jwk as JsonWebKey, format: "jwk" });
+    return super.form({ key: { kid: jwk.kid ?? "", privateKey } });
+  }
 }
-const post = (emulator: Emulator, body = signedForm(emulator)) =>
-  emulator.fetch("/api/v1/acme/external-plugin/oauth/token", { method: "POST", body });
 
 describe("a seed", () => {
   test("registers plugins, accounts and operators, and sets the clock", async () => {
-    const emulator = createEmulator({ seed });
+    const deployment = new Seeded();
+    const { emulator } = deployment;
     expect(emulator.clock.now()).toBe(START);
-    expect(await (await post(emulator)).json()).toMatchObject({ revo: { tenant: "acme", roles } });
+    expect(await (await deployment.requestToken()).json()).toMatchObject({
+      revo: { tenant: "acme", roles },
+    });
     expect((await requestAccountToken(emulator, account)).status).toBe(200);
     expect(emulator.launch(launched).url).toContain("opaque_code=");
   });
@@ -77,9 +88,10 @@ describe("reset", () => {
   });
 
   test("restores registrations, tokens, jti values, rate-limit windows, clock, rule switches and logs", async () => {
-    const emulator = createEmulator({ seed, rateLimit: { requests: 2, windowSeconds: 60 } });
-    const form = signedForm(emulator);
-    const headers = { authorization: `Bearer ${await accessTokenIn(post(emulator, form))}` };
+    const deployment = new Seeded({ rateLimit: { requests: 2, windowSeconds: 60 } });
+    const { emulator } = deployment;
+    const form = deployment.form();
+    const headers = { authorization: `Bearer ${await accessTokenIn(deployment.postForm(form))}` };
     const call = () => emulator.fetch("/api/v1/acme/devices", { headers });
     expect((await call()).status).toBe(200);
     emulator.updatePlugin({ ...reporter, enabled: false });
@@ -93,9 +105,9 @@ describe("reset", () => {
     expect((await call()).status).toBe(401);
     expect(() => emulator.launch({ ...launched, userId: "bob" })).toThrow();
     // The same assertion and test key are accepted again, in an empty window.
-    expect((await post(emulator, form)).status).toBe(200);
-    expect((await post(emulator)).status).toBe(200);
-    expect((await post(emulator)).status).toBe(429);
+    expect((await deployment.postForm(form)).status).toBe(200);
+    expect((await deployment.requestToken()).status).toBe(200);
+    expect((await deployment.requestToken()).status).toBe(429);
   });
 
   test("lets requests in flight end on the state they began with", async () => {
@@ -106,7 +118,7 @@ describe("reset", () => {
     const route = { operationId: "wait", method: "GET", path: "/api/v1/{tenantId}/wait" } as const;
     const routes = [{ ...route, scope: "devices:read", respond: () => held }];
     const plugin = new PluginClient({ routes });
-    const token = await plugin.accessToken();
+    const token = await plugin.pluginToken();
     const { journal } = plugin.emulator;
     const inFlight = plugin.call(token, "/api/v1/acme/wait");
     plugin.emulator.reset();
@@ -119,7 +131,8 @@ describe("reset", () => {
 
 describe("reset with options", () => {
   test("applies them, and the next reset keeps them", async () => {
-    const emulator = createEmulator({ seed, variants: ["A"] });
+    const deployment = new Seeded({ variants: ["A"] });
+    const { emulator } = deployment;
     const { url, close } = await emulator.listen();
     onTestFinished(close);
     const statusOfB = async () => (await fetch(`${url}/v1/devices`)).status;
@@ -129,22 +142,23 @@ describe("reset with options", () => {
     expect(await statusOfB()).toBe(401);
     emulator.reset();
     expect(await statusOfB()).toBe(401);
-    expect(await (await post(emulator)).json()).toMatchObject({ expires_in: 7 });
+    expect(await (await deployment.requestToken()).json()).toMatchObject({ expires_in: 7 });
     expect(emulator.url).toBe(url);
     expect(() => emulator.launch(launched)).toThrow();
   });
 
   test("restores the default of an option that is undefined, and keeps one that is left out", async () => {
-    const emulator = createEmulator({ seed, variants: ["A"], tokenLifetimeSeconds: 7 });
+    const deployment = new Seeded({ variants: ["A"], tokenLifetimeSeconds: 7 });
+    const { emulator } = deployment;
     emulator.reset({ rules: { "assertion.audience": false } });
     emulator.reset({ variants: undefined, tokenLifetimeSeconds: undefined });
     expect(emulator.rules.off()).toEqual(["assertion.audience"]);
     expect((await emulator.fetch("/v1/devices")).status).toBe(401);
-    expect(await (await post(emulator)).json()).toMatchObject({ expires_in: 3600 });
-    const form = signedForm(emulator);
+    expect(await (await deployment.requestToken()).json()).toMatchObject({ expires_in: 3600 });
+    const form = deployment.form();
     emulator.reset({ rules: undefined, seed: undefined });
     expect(emulator.rules.off()).toEqual([]);
-    expect((await post(emulator, form)).status).toBe(400);
+    expect((await deployment.postForm(form)).status).toBe(400);
   });
 
   const conflict = { operationId: "x", method: "GET", path: "/v1/devices" };
@@ -155,18 +169,20 @@ describe("reset with options", () => {
     { seed: { operators: [ada, ada] } },
     { routes: [conflict] },
   ])("refuses %o and changes nothing", async (changes: object) => {
-    const emulator = createEmulator({ seed });
+    const deployment = new Seeded();
+    const { emulator } = deployment;
     emulator.clock.advance(5);
     expect(() => emulator.reset(changes)).toThrow();
     expect(emulator.clock.now()).toBe(START + 5);
-    expect((await post(emulator)).status).toBe(200);
+    expect((await deployment.requestToken()).status).toBe(200);
   });
 });
 
 test("a seed number makes codes, tokens and ids the same in every run; keys are, without one too", async () => {
   const run = async (randomSeed?: number) => {
-    const emulator = createEmulator({ seed, randomSeed });
-    const answer = await (await post(emulator)).json();
+    const deployment = new Seeded({ randomSeed });
+    const { emulator } = deployment;
+    const answer = await (await deployment.requestToken()).json();
     return { key: emulator.testKey(reporter), answer, url: emulator.launch(launched).url };
   };
   const [first, again, ...others] = await Promise.all([run(7), run(7), run(8), run(), run()]);

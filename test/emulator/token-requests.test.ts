@@ -8,7 +8,7 @@ import {
   pluginKey,
   reporter,
   requestAccountToken,
-} from "./plugin-client.js";
+} from "./deployment.js";
 import { newPkce, newSigningKey, s256 } from "./signing-key.js";
 
 test("the rules apply in the order rate limit, grant, assertion type, plugin, assertion, type, code", async () => {

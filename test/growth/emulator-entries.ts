@@ -1,11 +1,6 @@
 // What anyone may send to the emulator.
-import {
-  CALLBACK,
-  type ChangedA,
-  TOKEN_PATH_A,
-  TOKEN_PATH_B,
-  World,
-} from "../emulator/negative/world.js";
+import { CALLBACK, type Changed, TOKEN_PATH_A, TOKEN_PATH_B } from "../emulator/deployment.js";
+import { World } from "../emulator/negative/world.js";
 import type { Entry } from "./growth.js";
 import { documents, keys, lines, type Shapes, texts, within } from "./shapes.js";
 
@@ -45,7 +40,7 @@ const forms: Shapes = {
 };
 
 /** Each parameter of a valid token request of Variant A, and the answer that shows it was read. */
-const fieldsOfA: readonly [field: string, reaches: RegExp, changed?: (world: World) => ChangedA][] =
+const fieldsOfA: readonly [field: string, reaches: RegExp, changed?: (world: World) => Changed][] =
   [
     ["grant_type", /unsupported_grant_type/],
     ["client_id", /invalid_grant/],

@@ -1,6 +1,6 @@
 // Checks that an answer has a documented status, with its headers and content, whatever was sent.
 import type { JournalEntry } from "../../../src/emulator/index.js";
-import { REJECTED } from "../plugin-client.js";
+import { REJECTED } from "../deployment.js";
 
 export interface SeenAnswer {
   readonly status: number;

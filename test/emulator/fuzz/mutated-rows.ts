@@ -2,11 +2,12 @@
 // mutated.
 import fc from "fast-check";
 import { EmulatorError } from "../../../src/emulator/index.js";
+import { FlowEnded, pluginKey } from "../deployment.js";
 import type { FormBrowser } from "../form-browser.js";
 import { atConsent, atLogin, signedIn, submitted } from "../negative/pages.js";
 import type { Request as Play } from "../negative/row.js";
 import { topics } from "../negative/table.js";
-import { FlowEnded, key, PASSWORDS, World } from "../negative/world.js";
+import { PASSWORDS, World } from "../negative/world.js";
 import { flawIn } from "./answers.js";
 import { type Mutation, mutate, mutation } from "./mutations.js";
 
@@ -59,7 +60,7 @@ async function run(
   seen: Seen,
 ): Promise<void> {
   world.reset();
-  const { d = "" } = key.privateKey.export({ format: "jwk" });
+  const { d = "" } = pluginKey.privateKey.export({ format: "jwk" });
   const secrets = new Set([...Object.values(PASSWORDS), d]);
   let flaw: unknown;
   let sent = 0;

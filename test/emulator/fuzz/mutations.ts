@@ -1,7 +1,7 @@
 // Mutations are data, so that fast-check can make, shrink and print them. `mutate` applies them to
 // a request.
 import fc from "fast-check";
-import { key } from "../negative/world.js";
+import { pluginKey } from "../deployment.js";
 import { compactJws, rs256 } from "../signing-key.js";
 
 type Field = readonly [name: string, value: unknown];
@@ -172,7 +172,11 @@ function withField(parts: Parts, one: Mutation): Parts {
   if (one.part !== "claims" && one.part !== "jose") return after;
   const { jose, claims } = after;
   if (jose.length === 0 || claims.length === 0) return parts;
-  const assertion = compactJws(Object.fromEntries(jose), Object.fromEntries(claims), rs256(key));
+  const assertion = compactJws(
+    Object.fromEntries(jose),
+    Object.fromEntries(claims),
+    rs256(pluginKey),
+  );
   const others = parts.body.filter(([name]) => name !== "client_assertion");
   return { ...after, body: [...others, ["client_assertion", assertion]] };
 }

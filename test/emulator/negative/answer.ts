@@ -1,8 +1,7 @@
 // The parts of an answer that a row compares: status, the headers that matter and the body, with
 // secrets masked and page texts left out.
 import { emulatorRules, type RuleId } from "../../../src/emulator/index.js";
-import { REJECTED } from "../plugin-client.js";
-import { CALLBACK } from "./world.js";
+import { CALLBACK, REJECTED } from "../deployment.js";
 
 export interface Answer {
   readonly status: number;

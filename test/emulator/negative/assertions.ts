@@ -1,20 +1,13 @@
 // Client assertions (section 2.2 of the description): keys, form, claims, times and replays.
 import { sign } from "node:crypto";
+import { type Changed, type Changes, pluginKey, TOKEN_PATH_A } from "../deployment.js";
 import { hs256, type SigningKey } from "../signing-key.js";
 import { globexToken, invalidClient, invalidGrant, ok, serviceToken } from "./answer.js";
 import { accepting, group, type Row, refusing, tokenRequests } from "./row.js";
-import {
-  type ChangedA,
-  type Changes,
-  key,
-  secondKey,
-  TOKEN_PATH_A,
-  unregisteredKey,
-  type World,
-} from "./world.js";
+import { secondKey, unregisteredKey, type World } from "./world.js";
 
 const accepted = accepting(serviceToken);
-const sha512 = (input: Buffer) => sign("sha512", input, key.privateKey);
+const sha512 = (input: Buffer) => sign("sha512", input, pluginKey.privateKey);
 
 export const algorithms: readonly Row[] = [
   ...tokenRequests(refusing(invalidClient, ["assertion.algorithm", "assertion.signature"]), {
@@ -27,16 +20,16 @@ export const algorithms: readonly Row[] = [
 ];
 
 const reporter = { tenantId: "acme", clientId: "reporter" };
-const noKid: ChangedA = { header: { kid: undefined } };
-const wrongKid: ChangedA = { header: { kid: "another" } };
-const selfSigned: ChangedA = { header: { jwk: unregisteredKey.publicJwk }, key: unregisteredKey };
+const noKid: Changed = { header: { kid: undefined } };
+const wrongKid: Changed = { header: { kid: "another" } };
+const selfSigned: Changed = { header: { jwk: unregisteredKey.publicJwk }, key: unregisteredKey };
 const certificate = Buffer.from("no certificate").toString("base64");
-const pem = key.publicKey.export({ type: "spki", format: "pem" });
+const pem = pluginKey.publicKey.export({ type: "spki", format: "pem" });
 
 /** Signs with the last key, after the JWKS was replaced by these. */
 const withKeys =
-  (jwks: readonly SigningKey[], by: SigningKey = key) =>
-  ({ emulator }: World): ChangedA => {
+  (jwks: readonly SigningKey[], by: SigningKey = pluginKey) =>
+  ({ emulator }: World): Changed => {
     emulator.updatePlugin({
       ...reporter,
       jwks: { keys: jwks.map(({ publicJwk }) => publicJwk) },
@@ -56,8 +49,8 @@ export const keys: readonly Row[] = [
     },
   }),
   ...tokenRequests(accepted, {
-    "a key that was added to the JWKS": withKeys([key, secondKey], secondKey),
-    "the second of two keys with one kid": withKeys([key, unregisteredKey], unregisteredKey),
+    "a key that was added to the JWKS": withKeys([pluginKey, secondKey], secondKey),
+    "the second of two keys with one kid": withKeys([pluginKey, unregisteredKey], unregisteredKey),
     "the kid of the second of two keys": { clientId: "rotating", key: secondKey },
     "a wrong kid where the JWKS holds one key": wrongKid,
     "any typ": { header: { typ: "client-authentication+jwt" } },
@@ -84,7 +77,7 @@ export const keys: readonly Row[] = [
 ];
 
 const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
-const assertion = (client_assertion: string): ChangedA => ({ form: { client_assertion } });
+const assertion = (client_assertion: string): Changed => ({ form: { client_assertion } });
 const listOfClaims = `${part({ alg: "RS256" })}.${part([])}.abc`;
 
 export const forms: readonly Row[] = [
@@ -100,7 +93,7 @@ export const forms: readonly Row[] = [
   }),
 ];
 
-const claim = (claims: Changes): ChangedA => ({ claims });
+const claim = (claims: Changes): Changed => ({ claims });
 const aud = (write: (url: string) => unknown) => (world: World) =>
   claim({ aud: write(world.tokenUrl()) });
 
@@ -130,7 +123,7 @@ export const claims: readonly Row[] = [
   ...tokenRequests(refusing(invalidClient, "assertion.id"), { "an empty jti": claim({ jti: "" }) }),
 ];
 
-const at = (write: (now: number) => object) => (world: World) => claim({ ...write(world.now) });
+const at = (write: (now: number) => object) => (world: World) => claim({ ...write(world.seconds) });
 const old = (seconds: number) => at((now) => ({ iat: now - seconds, exp: now - seconds + 300 }));
 const ahead = (seconds: number) => at((now) => ({ iat: now + seconds, exp: now + seconds + 60 }));
 const past = (seconds: number) => at((now) => ({ iat: now - 200, exp: now - seconds }));
@@ -179,7 +172,7 @@ const again =
 const one = claim({ jti: "one" });
 /** Two requests with the same jti. */
 const sameId =
-  (first: ChangedA, second: ChangedA = {}) =>
+  (first: Changed, second: Changed = {}) =>
   async (world: World) => {
     await world.requestToken({ ...one, ...first });
     return world.requestToken({ ...one, ...second });

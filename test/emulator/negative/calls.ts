@@ -1,4 +1,6 @@
 // Calls of the API (sections 4.3, 5 and 7.2): bearer tokens, scopes, devices, paths and envelopes.
+
+import { TOKEN_PATH_B } from "../deployment.js";
 import {
   type Answer,
   accountToken,
@@ -12,7 +14,7 @@ import {
   wrongMethod,
 } from "./answer.js";
 import { accepting, group, type Request, type Row, refusing } from "./row.js";
-import { TOKEN_PATH_B, type World } from "./world.js";
+import type { World } from "./world.js";
 
 const DEVICES_A = "/api/v1/acme/devices";
 const DEVICE_2 = `${DEVICES_A}/device-2`;

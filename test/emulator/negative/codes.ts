@@ -1,6 +1,14 @@
 // Authorization codes of both variants and the refresh tokens of Variant B (sections 3, 4.1, 4.2,
 // 5.8 and 5.9).
 import type { EmulatorOptions, RuleId } from "../../../src/emulator/index.js";
+import {
+  type Changed,
+  type Changes,
+  type Code,
+  FlowEnded,
+  type Tokens,
+  tokensIn,
+} from "../deployment.js";
 import { newPkce, type Pkce } from "../signing-key.js";
 import {
   type Answer,
@@ -16,17 +24,7 @@ import {
 } from "./answer.js";
 import { counted } from "./assertions.js";
 import { accepting, group, type Request, type Row, refusing } from "./row.js";
-import {
-  type ChangedA,
-  type Changes,
-  type Code,
-  FlowEnded,
-  PASSWORDS,
-  type Tokens,
-  tokensIn,
-  unregisteredKey,
-  type World,
-} from "./world.js";
+import { PASSWORDS, unregisteredKey, type World } from "./world.js";
 
 /** Obtains and exchanges a code of one variant, with changed fields in the token request. */
 interface Codes {
@@ -112,7 +110,7 @@ const bobsRoles = [{ name: "operator", group: "people" }];
 const bobsToken = tokenA({ tenant: "acme", user: { userId: "bob" }, roles: bobsRoles });
 const keepsCode = { options: { unauthenticatedAttemptSpendsCode: false } };
 const afterAttempt =
-  (first: ChangedA): Request =>
+  (first: Changed): Request =>
   async (world) => {
     const code = world.launchedCode();
     await world.exchange(code, first);

@@ -1,6 +1,7 @@
 // The pages of both variants: the host application's sign-in and launches (section 5.3), and the
 // authorization endpoint with its login and consent (section 5.8; RFC 6749 sections 3.1 and 4.1).
 import type { RuleId } from "../../../src/emulator/index.js";
+import { CALLBACK, FlowEnded } from "../deployment.js";
 import type { FormBrowser } from "../form-browser.js";
 import {
   type Answer,
@@ -12,7 +13,7 @@ import {
   unstored,
 } from "./answer.js";
 import { accepting, group, type Request, type Row, refusing } from "./row.js";
-import { CALLBACK, FlowEnded, PASSWORDS, shownBy, type World } from "./world.js";
+import { PASSWORDS, shownBy, type World } from "./world.js";
 
 const HOST = "/host/acme";
 type Headers = Record<string, string>;

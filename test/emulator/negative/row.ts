@@ -1,7 +1,8 @@
 // One row of the table of negative requests, and how it is played.
 import { type EmulatorOptions, emulatorRules, type RuleId } from "../../../src/emulator/index.js";
+import type { Changed } from "../deployment.js";
 import { type Answer, readAnswer } from "./answer.js";
-import { type ChangedA, World } from "./world.js";
+import { World } from "./world.js";
 
 export type Request = (world: World) => Promise<Response>;
 
@@ -41,7 +42,7 @@ export function group(expected: Expected, requests: Readonly<Record<string, Requ
   return Object.entries(requests).map(([name, request]) => ({ ...expected, name, request }));
 }
 
-type Change = ChangedA | ((world: World) => ChangedA);
+type Change = Changed | ((world: World) => Changed);
 
 /** Rows that send one token request of Variant A. */
 export function tokenRequests(

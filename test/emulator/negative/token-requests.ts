@@ -1,5 +1,6 @@
 // Token requests of both variants (sections 4.1, 4.2, 7.1 and 8): body, fields, client, rate limit.
 import type { RateLimit, RuleId } from "../../../src/emulator/index.js";
+import { type Changes, TOKEN_PATH_A, TOKEN_PATH_B } from "../deployment.js";
 import {
   type Answer,
   accountToken,
@@ -17,14 +18,7 @@ import {
 } from "./answer.js";
 import { counted } from "./assertions.js";
 import { accepting, group, type Request, type Row, refusing, tokenRequests } from "./row.js";
-import {
-  type Changes,
-  PASSWORDS,
-  TOKEN_PATH_A,
-  TOKEN_PATH_B,
-  unregisteredKey,
-  type World,
-} from "./world.js";
+import { PASSWORDS, unregisteredKey, type World } from "./world.js";
 
 const FORM = "application/x-www-form-urlencoded";
 const JSON_TYPE = "application/json";
@@ -309,7 +303,7 @@ export const rateLimits: readonly Row[] = [
       return world.requestToken();
     }),
     "an assertion that was answered 429 before": retried((world) => {
-      const form = String(world.form({ claims: { exp: world.now + 300 } }));
+      const form = String(world.form({ claims: { exp: world.seconds + 300 } }));
       return () => world.postForm(form);
     }),
   }),

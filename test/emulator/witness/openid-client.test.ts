@@ -4,12 +4,14 @@ import { type KeyObject, webcrypto } from "node:crypto";
 import * as openid from "openid-client";
 import { describe, expect, onTestFinished, test } from "vitest";
 import {
+  createEmulator,
   type Emulator,
   type EmulatorOptions,
   emulatorRules,
   type RuleId,
 } from "../../../src/emulator/index.js";
-import { key, PASSWORDS, seed, TOKEN_PATH_A, TOKEN_PATH_B, World } from "../negative/world.js";
+import { pluginKey, TOKEN_PATH_A, TOKEN_PATH_B } from "../deployment.js";
+import { PASSWORDS, seed } from "../negative/world.js";
 
 interface Deployment {
   readonly emulator: Emulator;
@@ -18,7 +20,7 @@ interface Deployment {
 
 async function deploy(options: EmulatorOptions = {}): Promise<Deployment> {
   // The library signs at real time.
-  const { emulator } = new World({ seed: { ...seed, clock: undefined }, ...options });
+  const emulator = createEmulator({ seed: { ...seed, clock: undefined }, ...options });
   const { url, close } = await emulator.listen();
   onTestFinished(close);
   return { emulator, url };
@@ -54,7 +56,7 @@ function configured(
   return config;
 }
 
-const signing = { key: await cryptoKey(key.privateKey), kid: "key-1" };
+const signing = { key: await cryptoKey(pluginKey.privateKey), kid: "key-1" };
 /** With the token URL as `aud`, where the library puts the issuer. */
 const privateKeyJwt = openid.PrivateKeyJwt(signing, {
   [openid.modifyAssertion](_, payload) {
