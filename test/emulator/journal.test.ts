@@ -97,11 +97,6 @@ describe("an entry", () => {
       { ...reporter, grant: undefined, rule: grantRule },
     ],
     [
-      "of an unregistered client_id does not have it: it may be a misplaced secret",
-      form({ client_id: "stranger" }),
-      { grant: machine, rule: "plugin.registered", tenantId: "acme", clientId: undefined },
-    ],
-    [
       "of a request over the rate limit has only what the path says",
       overLimit,
       { status: 429, tenantId: "acme", clientId: undefined, grant: undefined },

@@ -129,17 +129,3 @@ describe("an authorization code", () => {
     expect(await portal.statusOf(access_token)).toBe(200);
   });
 });
-
-const write = ["devices:write"];
-test.each<{ scopes?: string[]; capabilities?: string[]; rule?: string }>([
-  {},
-  { scopes: write, rule: "route.scope" },
-  { capabilities: write, rule: "route.operator" },
-])("a token of a login is limited by client and person: %o", async ({ scopes, ...row }) => {
-  const { capabilities = ["devices:read"], rule } = row;
-  const portal = new Portal({}, scopes && { scopes });
-  portal.emulator.updateOperator({ tenantId: "acme", userId: "ada", capabilities });
-  const { access_token } = await portal.personTokens();
-  expect(await portal.statusOf(access_token)).toBe(rule === undefined ? 200 : 403);
-  expect(portal.lastRule()).toBe(rule);
-});

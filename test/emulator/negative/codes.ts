@@ -93,7 +93,6 @@ function shared(codes: Codes): Row[] {
       "a verifier of 128 characters": verified(codes, "v".repeat(128)),
       "a verifier with every unreserved mark": verified(codes, "-._~".padEnd(43, "v")),
     }),
-    ...group(breaks("unspent"), { "a code again": again(codes, 0) }),
     ...group(breaks("lifetime"), { "a code 120.001 s old": aged(codes, 120.001) }),
     ...group(breaks("verifier"), {
       "the right verifier of 129 characters [7636 4.1]": verified(codes, "v".repeat(129)),
@@ -173,9 +172,6 @@ export const codesA: readonly Row[] = [
   ...group(breaksA("code.tenant"), {
     "a code of another tenant": (world) =>
       world.exchange(world.launchedCode({ tenantId: "globex", userId: "grace" })),
-  }),
-  ...group(breaksA("code.known"), {
-    "an empty code": (world) => world.exchange({ code: "", ...world.pkce() }),
   }),
 ];
 
