@@ -1,5 +1,4 @@
 /** An emulator with everything that a case can need, and the target that lends it. */
-import { generateKeyPairSync } from "node:crypto";
 import {
   type ContractOptions,
   type ContractResult,
@@ -16,6 +15,9 @@ import {
   type EmulatorOptions,
   type RuleId,
 } from "../../src/emulator/index.js";
+import { pluginKey } from "../emulator/deployment.js";
+import { secondKey } from "../emulator/negative/world.js";
+import type { SigningKey } from "../emulator/signing-key.js";
 
 const tenantId = "acme";
 const scopes = ["devices:read"];
@@ -25,18 +27,6 @@ const rateLimit = { requests: 30, windowSeconds: 60 };
 const ada = "1815";
 const redirectUri = "https://app.example/callback";
 
-/** Made once, because each takes a noticeable part of a second. */
-const keys = [1, 2].map((number) => {
-  const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
-  const kid = `key-${number}`;
-  return {
-    kid,
-    privateKey: privateKey.export({ format: "jwk" }),
-    publicJwk: { ...publicKey.export({ format: "jwk" }), kid },
-  };
-});
-const [first, second] = keys as [(typeof keys)[0], (typeof keys)[0]];
-
 /**
  * All plugins but one have the first key alone: the emulator would take its time to make others.
  */
@@ -45,7 +35,7 @@ const plugin = (clientId: string, type: "service" | "user_interface", more: obje
   tenantId,
   type,
   scopes,
-  jwks: { keys: [first.publicJwk] },
+  jwks: { keys: [pluginKey.publicJwk] },
   ...more,
 });
 
@@ -70,7 +60,9 @@ export function createRig(emulatorOptions: EmulatorOptions = {}): Rig {
     ...emulatorOptions,
     seed: {
       plugins: [
-        plugin("reports", "service", { jwks: { keys: keys.map(({ publicJwk }) => publicJwk) } }),
+        plugin("reports", "service", {
+          jwks: { keys: [pluginKey.publicJwk, secondKey.publicJwk] },
+        }),
         plugin("disabled", "service", { enabled: false }),
         plugin("restricted", "service", { devices: ["device-1"] }),
         plugin("page", "user_interface"),
@@ -91,11 +83,11 @@ export function createRig(emulatorOptions: EmulatorOptions = {}): Rig {
       })),
     } as never,
   });
-  const credential = (clientId: string) => ({
-    clientId,
-    privateKey: first.privateKey,
-    keyId: first.kid,
+  const keyOf = ({ privateKey, kid }: SigningKey) => ({
+    privateKey: privateKey.export({ format: "jwk" }),
+    keyId: kid,
   });
+  const credential = (clientId: string) => ({ clientId, ...keyOf(pluginKey) });
   const launch = (userId: string, clientId: string): Launched => {
     const { url, authorize } = emulator.launch({ tenantId, clientId, userId });
     const parameters = Object.fromEntries(new URL(url, "https://page.example").searchParams);
@@ -105,8 +97,8 @@ export function createRig(emulatorOptions: EmulatorOptions = {}): Rig {
   const target: ContractTarget = {
     baseUrl: emulator.publicUrl,
     tenantId,
-    plugin: { clientId: "reports", privateKey: first.privateKey, keyId: first.kid },
-    secondKey: { privateKey: second.privateKey, keyId: second.kid },
+    plugin: credential("reports"),
+    secondKey: keyOf(secondKey),
     disabledPlugin: credential("disabled"),
     restrictedPlugin: credential("restricted"),
     pagePlugin: credential("page"),

@@ -35,7 +35,9 @@ export class FormBrowser {
     this.response = await this.request(url, init);
     for (const line of this.response.headers.getSetCookie()) {
       const [name = "", value = ""] = (line.split(";")[0] ?? "").split("=");
-      this.cookies.set(name, value);
+      // A server deletes a cookie with an empty value.
+      if (value === "") this.cookies.delete(name);
+      else this.cookies.set(name, value);
     }
     this.html = await this.response.text();
     return this;

@@ -12,10 +12,9 @@ import {
 } from "../../src/contract/index.js";
 import { rsaKey } from "../support/keys.js";
 import {
-  jsonToForm,
   type LoginProvider,
   type Served,
-  serve,
+  serveFront,
   startLoginProvider,
   startTokenServer,
   type TokenServer,
@@ -121,8 +120,7 @@ describe("oidc-provider behind Variant B's JSON body", () => {
   let consents = true;
 
   const frontOf = async (target: string) => {
-    const front = await serve();
-    front.handle(jsonToForm({ target, seen: [] }));
+    const front = await serveFront({ target, seen: [] });
     fronts.push(front);
     return front.url;
   };

@@ -6,11 +6,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { apiClient, beginLogin, completeLogin, memoryStore, resumeAuth } from "../../src/index.js";
 import { rejectionOf } from "../support/wait.js";
 import {
-  jsonToForm,
   type LoginProvider,
   type Seen,
   type Served,
-  serve,
+  serveFront,
   startLoginProvider,
   walkToCallback,
 } from "./provider.js";
@@ -53,10 +52,9 @@ beforeAll(async () => {
     accountId,
     consents: () => consents,
   });
-  front = await serve();
   // The description of Variant B shows no other field.
   const only = () => ["access_token", "refresh_token"];
-  front.handle(jsonToForm({ target: provider.tokenEndpoint, seen, only }));
+  front = await serveFront({ target: provider.tokenEndpoint, seen, only });
 });
 afterAll(() => Promise.all([front.close(), provider.close()]));
 beforeEach(() => {

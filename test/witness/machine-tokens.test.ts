@@ -14,10 +14,9 @@ import { type FetchCall, scriptedFetch } from "../support/fetch.js";
 import { otherRsaKey, publicJwk, rsaKey } from "../support/keys.js";
 import { rejectionOf } from "../support/wait.js";
 import {
-  jsonToForm,
   type Seen,
   type Served,
-  serve,
+  serveFront,
   startTokenServer,
   type TokenServer,
 } from "./provider.js";
@@ -112,9 +111,8 @@ describe("oidc-provider behind Variant B's JSON body", () => {
       method: "client_secret_post",
       client: { client_id: clientId, client_secret: clientSecret },
     });
-    front = await serve();
     const target = `${provider.url}/oauth/token`;
-    front.handle(jsonToForm({ target, seen, only: () => shownFields }));
+    front = await serveFront({ target, seen, only: () => shownFields });
   });
   afterAll(() => Promise.all([front.close(), provider.close()]));
 

@@ -13,6 +13,7 @@ import {
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { Provider, type ProviderError } from "oidc-provider";
+import { FormBrowser } from "../emulator/form-browser.js";
 
 export interface Served {
   readonly url: string;
@@ -21,7 +22,7 @@ export interface Served {
 }
 
 /** Listens before the handler exists, since an issuer is named by its port. */
-export async function serve(): Promise<Served> {
+async function serve(): Promise<Served> {
   let current: RequestListener = (_request, response) => response.writeHead(503).end();
   const server = createServer((request, response) => current(request, response));
   server.listen(0, "127.0.0.1");
@@ -177,7 +178,7 @@ export interface Seen {
   readonly fields: unknown;
 }
 
-export interface JsonToFormOptions {
+interface JsonToFormOptions {
   readonly target: string;
   readonly seen: Seen[];
   /** The fields of a success that the client gets; if absent, all of them. */
@@ -189,8 +190,9 @@ export interface JsonToFormOptions {
  * the JSON fields to `target` as a form, and adds the grant_type that a code exchange lacks
  * (section 4.2). A body that is not a JSON object is posted as it is.
  */
-export function jsonToForm({ target, seen, only }: JsonToFormOptions): RequestListener {
-  return async (request, response) => {
+export async function serveFront({ target, seen, only }: JsonToFormOptions): Promise<Served> {
+  const front = await serve();
+  front.handle(async (request, response) => {
     if (request.method !== "POST" || request.url !== "/v1/auth/token")
       return response.writeHead(404).end();
     const contentType = request.headers["content-type"];
@@ -210,7 +212,8 @@ export function jsonToForm({ target, seen, only }: JsonToFormOptions): RequestLi
     const shown = Object.entries(answered).filter(([name]) => kept.includes(name));
     response.writeHead(answer.status, { "content-type": "application/json" });
     response.end(JSON.stringify(Object.fromEntries(shown)));
-  };
+  });
+  return front;
 }
 
 function fieldsOf(body: string): Record<string, string> | undefined {
@@ -228,21 +231,12 @@ function fieldsOf(body: string): Record<string, string> | undefined {
  * fetching it.
  */
 export async function walkToCallback(url: string, redirectUri: string): Promise<string> {
-  const jar = new Map<string, string>();
+  const browser = new FormBrowser({ fetch });
   let at = url;
   // A login takes seven steps.
   for (let step = 0; step < 20; step++) {
-    const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join("; ");
-    const response = await fetch(at, { redirect: "manual", headers: { cookie } });
-    for (const line of response.headers.getSetCookie()) {
-      const [, name = "", value = ""] = /^([^=]*)=([^;]*)/.exec(line) ?? [];
-      // Paths are ignored, because no two cookies of the provider have the same name.
-      if (value === "") jar.delete(name);
-      else jar.set(name, value);
-    }
-    const location = response.headers.get("location");
-    if (location === null) throw new Error(`${response.status} at ${at}: ${await response.text()}`);
-    await response.body?.cancel();
+    const { location, response, html } = await browser.open(at);
+    if (location === "") throw new Error(`${response.status} at ${at}: ${html}`);
     at = new URL(location, at).href;
     if (at.startsWith(`${redirectUri}?`)) return at;
   }
