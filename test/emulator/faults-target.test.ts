@@ -48,11 +48,10 @@ describe("a fault with a match", () => {
     emulator.registerPlugin({ ...service, clientId: "second", tenantId: "acme" });
     emulator.registerPlugin({ ...service, clientId: "reporter", tenantId: "globex" });
     emulator.registerServiceAccount(account);
-    const claims = { iss: "second", sub: "second" };
     const refresh = { grant_type: "refresh_token", client_id: "stranger", refresh_token: "x" };
     const askers = {
       reporter: () => plugin.requestToken(),
-      second: () => plugin.requestToken({ form: { client_id: "second" }, claims }),
+      second: () => plugin.requestToken({ clientId: "second" }),
       globex: () => plugin.requestToken({ tenantId: "globex" }),
       worker: () => requestAccountToken(emulator, account),
       stranger: () => plugin.postJson(refresh),

@@ -1,15 +1,11 @@
 // The journal: its entries, its filters, and waiting for requests.
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
-import {
-  createEmulator,
-  type Emulator,
-  type JournalEntry,
-  type JournalFilter,
-} from "../../src/emulator/index.js";
+import { createEmulator, type JournalEntry, type JournalFilter } from "../../src/emulator/index.js";
 import { detectVariant } from "../../src/index.js";
 import { isSettled } from "../support/wait.js";
 import {
+  type Deployment,
   LaunchedPlugin,
   PluginClient,
   PORTAL_SECRET,
@@ -44,87 +40,74 @@ test("a token request with the grant of detection is a detection probe, whatever
 });
 
 describe("an entry", () => {
-  type Ask = () => Promise<Emulator>;
-  /** Sends a token request of Variant A with this form. */
-  const form =
-    (form: Record<string, string>, client = new PluginClient()): Ask =>
-    async () => {
-      await client.requestToken({ form });
-      return client.emulator;
-    };
-  const portal =
-    (ask: (client: Portal) => Promise<unknown>, clientSecret?: string): Ask =>
-    async () => {
-      const client = new Portal({}, clientSecret === undefined ? {} : { clientSecret });
-      await ask(client);
-      return client.emulator;
-    };
-  const overLimit: Ask = () => {
-    const client = new PluginClient({ rateLimit: { requests: 1, windowSeconds: 9 } });
-    return client.requestToken().then(form({}, client));
-  };
-  const swapped: Ask = async () => {
-    const { emulator } = new PluginClient();
-    const account = { clientId: "worker", clientSecret: "s", tenantId: "acme" };
-    emulator.registerServiceAccount(account);
-    await requestAccountToken(emulator, { clientId: "s", clientSecret: "worker" });
-    return emulator;
-  };
-  const page: Ask = async () => {
-    const { emulator } = new LaunchedPlugin();
-    await emulator.fetch("/host/acme");
-    return emulator;
-  };
+  interface Row {
+    readonly name: string;
+    readonly client?: () => Deployment;
+    readonly ask: (client: Deployment) => Promise<unknown>;
+    /** A member that is undefined must be absent. */
+    readonly entry: { [Name in keyof JournalEntry]?: JournalEntry[Name] | undefined };
+  }
+  const portal = () => new Portal();
   const shown = { clientId: "portal", tenantId: "acme" };
-  const machine = "client_credentials";
+  const noCaller = { tenantId: undefined, clientId: undefined };
   const code = "authorization_code";
   const grantRule = "token-request.grant-type";
-  const refresh = async (client: Portal) =>
-    client.refresh((await client.personTokens()).refresh_token);
-  const wrongSecret = (client: Portal) =>
-    client.exchangeLogin(client.loginCode(), { client_secret: "wrong" });
-  /** A member that is undefined must be absent. */
-  type Members = { [Name in keyof JournalEntry]?: JournalEntry[Name] | undefined };
-  const rows: [name: string, ask: Ask, entry: Members][] = [
-    [
-      "of a grant of the other variant has it",
-      form({ grant_type: "refresh_token" }),
-      { ...reporter, grant: "refresh_token", rule: grantRule },
-    ],
-    [
-      "of an unknown grant does not have it",
-      form({ grant_type: "password" }),
-      { ...reporter, grant: undefined, rule: grantRule },
-    ],
-    [
-      "of a request over the rate limit has only what the path says",
-      overLimit,
-      { status: 429, tenantId: "acme", clientId: undefined, grant: undefined },
-    ],
-    [
-      "of a login's code has its grant, which the request omits",
-      portal((client) => client.personTokens()),
-      { ...shown, variant: "B", grant: code, status: 200 },
-    ],
-    ["of a refresh has its grant", portal(refresh), { ...shown, grant: "refresh_token" }],
-    [
-      "of a client with a wrong secret has the client",
-      portal(wrongSecret, PORTAL_SECRET),
-      { clientId: "portal", grant: code, rule: "api-client.authentication" },
-    ],
-    [
-      "of a secret sent as client_id does not have it",
-      swapped,
-      { grant: machine, rule: "client.authentication", clientId: undefined, tenantId: undefined },
-    ],
-    [
-      "of a page has its operation",
-      page,
-      { endpoint: "page", operation: "showHost", status: 200, tenantId: "acme" },
-    ],
-  ];
-  test.each(rows)("%s", async (_, ask, entry) => {
-    const last = (await ask()).journal.last();
+  const byGrant = (grant_type: string) => (client: Deployment) =>
+    client.requestToken({ form: { grant_type } });
+  test.each<Row>([
+    {
+      name: "of a grant of the other variant has it",
+      ask: byGrant("refresh_token"),
+      entry: { ...reporter, grant: "refresh_token", rule: grantRule },
+    },
+    {
+      name: "of an unknown grant does not have it",
+      ask: byGrant("password"),
+      entry: { ...reporter, grant: undefined, rule: grantRule },
+    },
+    {
+      name: "of a request over the rate limit has only what the path says",
+      client: () => new PluginClient({ rateLimit: { requests: 1, windowSeconds: 9 } }),
+      ask: (client) => client.requestToken().then(() => client.requestToken()),
+      entry: { ...noCaller, status: 429, tenantId: "acme", grant: undefined },
+    },
+    {
+      name: "of a login's code has its grant, which the request omits",
+      client: portal,
+      ask: (client) => client.personTokens(),
+      entry: { ...shown, variant: "B", grant: code, status: 200 },
+    },
+    {
+      name: "of a refresh has its grant",
+      client: portal,
+      ask: async (client) => client.refresh((await client.personTokens()).refresh_token),
+      entry: { ...shown, grant: "refresh_token" },
+    },
+    {
+      name: "of a client with a wrong secret has the client",
+      client: () => new Portal({}, { clientSecret: PORTAL_SECRET }),
+      ask: (client) => client.exchangeLogin(client.loginCode(), { client_secret: "wrong" }),
+      entry: { clientId: "portal", grant: code, rule: "api-client.authentication" },
+    },
+    {
+      name: "of a secret sent as client_id does not have it",
+      ask({ emulator }) {
+        const account = { clientId: "worker", clientSecret: "s", tenantId: "acme" };
+        emulator.registerServiceAccount(account);
+        return requestAccountToken(emulator, { clientId: "s", clientSecret: "worker" });
+      },
+      entry: { ...noCaller, grant: "client_credentials", rule: "client.authentication" },
+    },
+    {
+      name: "of a page has its operation",
+      client: () => new LaunchedPlugin(),
+      ask: ({ emulator }) => emulator.fetch("/host/acme"),
+      entry: { endpoint: "page", operation: "showHost", status: 200, tenantId: "acme" },
+    },
+  ])("$name", async ({ client = () => new PluginClient(), ask, entry }) => {
+    const asking = client();
+    await ask(asking);
+    const last = asking.emulator.journal.last();
     for (const [member, value] of Object.entries(entry)) {
       if (value === undefined) expect(last).not.toHaveProperty(member);
       else expect(last).toHaveProperty(member, value);

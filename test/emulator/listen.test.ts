@@ -112,9 +112,9 @@ test("with the option refusedPluginError a missing plugin, a wrong key and a dis
   const disabled = { ...service, clientId: "off", tenantId: "acme", enabled: false };
   plugin.emulator.registerPlugin(disabled);
   const url = await listening(plugin);
-  const by = (iss: string) => ({ form: { client_id: iss }, claims: { iss, sub: iss } });
   const answers: string[] = [];
-  for (const changed of [by("unknown"), { key: newSigningKey("key-1") }, by("off")])
+  const wrongKey = { key: newSigningKey("key-1") };
+  for (const changed of [{ clientId: "unknown" }, wrongKey, { clientId: "off" }])
     answers.push(await postRaw(url, plugin.form(changed), ["Host: h"]));
   expect(new Set(answers).size).toBe(1);
   const body = `{"error":"invalid_client","error_description":"${REJECTED}"}`;
