@@ -10,7 +10,7 @@ import {
   privateKeyPem,
   startDeployment,
 } from "./cli-deployment.js";
-import { cli, type Environment, refused } from "./command-line.js";
+import { cli, refused } from "./command-line.js";
 
 const planted = "planted-in-argv";
 
@@ -189,12 +189,7 @@ describe("a credential", () => {
     "--variant A --a-key-id cli-key";
   const keyFlag = () => `--a-private-key-file ${at("key.pem")}`;
   const inSecretVariable = { ...B, [secretFile]: "", [secret]: clientSecret };
-  const accepted: {
-    name: string;
-    env: () => Environment;
-    variant?: string;
-    args?: () => string;
-  }[] = [
+  const accepted = [
     { name: "a key in the environment, on one line with \\n", env: () => inVariable(oneLine) },
     { name: "a file with a byte order mark", env: () => ({ ...A, [keyFile]: at("bom.pem") }) },
     { name: "a file by a flag, before a variable", env: () => inVariable("x"), args: keyFlag },

@@ -6,7 +6,6 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Check, Finding } from "../../src/doctor/finding.js";
-import type { EmulatorOptions } from "../../src/emulator/index.js";
 import { newSigningKey } from "../emulator/signing-key.js";
 import { START } from "../support/clock.js";
 import {
@@ -136,15 +135,6 @@ const noPlugin = {
 const noAccount = { BIVARIANT_B_CLIENT_ID: "", BIVARIANT_B_CLIENT_SECRET_FILE: "" };
 
 describe("doctor finds the trouble before it sends a credential:", () => {
-  interface Trouble {
-    readonly name: string;
-    readonly verdicts: Readonly<Record<string, string>>;
-    readonly variants?: EmulatorOptions["variants"];
-    readonly env?: Environment;
-    readonly args?: string;
-    readonly server?: RequestListener;
-    readonly says?: RegExp;
-  }
   const answering =
     (status: number, headers: Readonly<Record<string, string>> = {}): RequestListener =>
     (_, response) =>
@@ -172,7 +162,7 @@ describe("doctor finds the trouble before it sends a credential:", () => {
   const [toClosed, toBlocked] = [`--base-url ${closedUrl}`, "--base-url http://127.0.0.1:1"];
   const moved = answering(301, { location: "/login" });
   const [A, B] = [["A"], ["B"]] as const;
-  it.each<Trouble>([
+  it.each([
     { name: "a URL without a scheme", verdicts: noUrl, args: "--base-url customer.example" },
     { name: "plain http", verdicts: noUrl, args: "--base-url http://customer.example" },
     { name: "no server", verdicts: noServer, args: toClosed, says: refusedBy },

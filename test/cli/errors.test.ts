@@ -94,16 +94,14 @@ describe("an error", () => {
   });
 });
 
-describe("colour", () => {
-  const dumb = { TERM: "dumb" };
-  it.each([
-    { name: "a terminal", isTTY: true, env: {}, coloured: true },
-    { name: "a pipe", isTTY: false, env: {}, coloured: false },
-    { name: "a terminal under NO_COLOR", isTTY: true, env: { NO_COLOR: "1" }, coloured: false },
-    { name: "one under an empty NO_COLOR", isTTY: true, env: { NO_COLOR: "" }, coloured: true },
-    { name: "a dumb terminal", isTTY: true, env: dumb, coloured: false },
-  ])("is used on $name: $coloured", async ({ isTTY, env, coloured }) => {
-    const { stderr } = await cli(["detect"], env, { isTTY });
-    expect(stderr.includes("\u001b[31m")).toBe(coloured);
-  });
+const dumb = { TERM: "dumb" };
+it.each([
+  { name: "a terminal", isTTY: true, env: {}, coloured: true },
+  { name: "a pipe", isTTY: false, env: {}, coloured: false },
+  { name: "a terminal under NO_COLOR", isTTY: true, env: { NO_COLOR: "1" }, coloured: false },
+  { name: "one under an empty NO_COLOR", isTTY: true, env: { NO_COLOR: "" }, coloured: true },
+  { name: "a dumb terminal", isTTY: true, env: dumb, coloured: false },
+])("colour is used on $name: $coloured", async ({ isTTY, env, coloured }) => {
+  const { stderr } = await cli(["detect"], env, { isTTY });
+  expect(stderr.includes("\u001b[31m")).toBe(coloured);
 });

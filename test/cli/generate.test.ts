@@ -144,13 +144,13 @@ describe("bivariant generate", () => {
     await refused(args, {}, `npx @redocly/cli bundle ${path} --output bundled.yaml`);
   });
 
-  it("with --watch sees changes of the files that a document refers to, even of one that was missing", async () => {
+  it("with --watch sees changes of the document and of files that it refers to, even of one that was missing", async () => {
     const path = file("parts.yaml", document("{ /a: { $ref: one.yaml } }"));
     const running = startCli([...argsFor(path, "parts"), "--watch", "--json"]);
     await running.seen(/"reference_missing"/);
     file("one.yaml", item("first"));
     await running.seen(/"files"/);
-    file("one.yaml", "$ref: two.yaml\n");
+    file("parts.yaml", document("{ /a: { $ref: two.yaml } }"));
     await running.seen(/"reference_missing"[\s\S]*"reference_missing"/);
     file("two.yaml", item("second"));
     await running.seen(/"files"[\s\S]*"files"/);

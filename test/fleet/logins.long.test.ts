@@ -1,7 +1,7 @@
 // No refresh token of logins that processes share is sent twice, whatever is killed, paused or
 // restarted. A store with a planted fault shows that the rig would notice. Crashes in the middle of
 // a refresh, and more planted faults, are in test/simulation.
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { describeWithRedis } from "../support/redis.js";
 import { LoginFleet } from "./rig.js";
 
@@ -37,14 +37,12 @@ describeWithRedis("of logins in Redis no refresh token is sent twice", () => {
   });
 });
 
-describe("of logins in a file store no refresh token is sent twice", () => {
-  test("by 8 processes that are killed and paused", async () => {
-    const fleet = await LoginFleet.start({ store: "file", logins: 40, callers: 5 });
-    const kill = () => fleet.kill();
-    // A lock counts as free after five seconds without a sign of life.
-    await fleet.run(300, [kill, kill, () => fleet.pause(7_000), kill]);
-    const { counts, broken } = await fleet.verdict();
-    console.info("logins in a file store:", JSON.stringify(counts));
-    expect(broken).toEqual([]);
-  });
+test("of logins in a file store no refresh token is sent twice by 8 processes that are killed and paused", async () => {
+  const fleet = await LoginFleet.start({ store: "file", logins: 40, callers: 5 });
+  const kill = () => fleet.kill();
+  // A lock counts as free after five seconds without a sign of life.
+  await fleet.run(300, [kill, kill, () => fleet.pause(7_000), kill]);
+  const { counts, broken } = await fleet.verdict();
+  console.info("logins in a file store:", JSON.stringify(counts));
+  expect(broken).toEqual([]);
 });

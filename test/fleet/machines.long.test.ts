@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import type { Emulator, EmulatorOptions } from "../../src/emulator/index.js";
 import { createConnector, memoryStore } from "../../src/index.js";
 import { temporaryFolder } from "../stores/temporary-folder.js";
@@ -150,16 +150,14 @@ describeWithRedis("processes with one tenant", () => {
   });
 });
 
-describe("one process", () => {
-  test("with 32 connectors on one store in memory sends one token request", async () => {
-    const emulator = await listening();
-    const store = memoryStore();
-    const asked = Array.from({ length: 32 }, async () => {
-      const connector = createConnector({ store, credentials: [plugin()] });
-      const { auth } = await connector.connect({ baseUrl: emulator.url ?? "", tenantId: "acme" });
-      return (await auth.getAccessToken()).value;
-    });
-    expect(new Set(await Promise.all(asked)).size).toBe(1);
-    expect(statuses(emulator)).toEqual([200]);
+test("one process with 32 connectors on one store in memory sends one token request", async () => {
+  const emulator = await listening();
+  const store = memoryStore();
+  const asked = Array.from({ length: 32 }, async () => {
+    const connector = createConnector({ store, credentials: [plugin()] });
+    const { auth } = await connector.connect({ baseUrl: emulator.url ?? "", tenantId: "acme" });
+    return (await auth.getAccessToken()).value;
   });
+  expect(new Set(await Promise.all(asked)).size).toBe(1);
+  expect(statuses(emulator)).toEqual([200]);
 });

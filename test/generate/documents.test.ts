@@ -88,23 +88,6 @@ components: { schemas: { Pet: { type: number } }, responses: { B: { description:
     await expect(generate({ documents, out })).rejects.toMatchObject(refusal);
   });
 
-  test("are reported to onFile before they are read, and missing ones too", async () => {
-    const { documents, out, root } = await written(main, {
-      ...files,
-      "paths/pets.yaml": "$ref: ../missing.yaml",
-    });
-    const read: string[] = [];
-    const onFile = (path: string) => void read.push(path);
-    await expect(generate({ documents, out, onFile })).rejects.toMatchObject({
-      code: "reference_missing",
-    });
-    expect(read).toEqual(
-      expect.arrayContaining(
-        ["openapi.yaml", "paths/pets.yaml", "missing.yaml"].map((one) => join(root, one)),
-      ),
-    );
-  });
-
   test("a discriminator may lead to a file or to the name of a schema", async () => {
     const cat = "{ type: object, properties: { kind: { type: string } } }";
     const mapping = '{ dog: ./dog.yaml, cat: Cat, cow: "#/components/schemas/Cat" }';

@@ -140,10 +140,6 @@ const drift = (
   change: (out: string) => Promise<unknown>,
 ) => ({ name, change, expected: { ...NONE, ...expected } });
 const drifts = [
-  drift("a file was deleted", { missing: ["schemas.ts"] }, (out) => rm(join(out, "schemas.ts"))),
-  drift("a file was edited", { different: ["operations.ts"] }, (out) =>
-    writeFile(join(out, "operations.ts"), "export {};\n"),
-  ),
   drift("there is a new file in a folder", { extra: ["more/extra.ts"] }, async (out) => {
     await mkdir(join(out, "more"));
     await writeFile(join(out, "more", "extra.ts"), "");

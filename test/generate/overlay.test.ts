@@ -22,10 +22,7 @@ type Json = Readonly<Record<string, unknown>>;
 
 const town = parse(`openapi: 3.1.0
 info: { title: Town, version: "1" }
-servers:
-  - { url: https://dev.service.example, description: Dev }
-  - { url: https://service.example, description: Live }
-  - { url: https://old.service.example, description: Dev }
+servers: [{ url: https://service.example }]
 tags: [{ name: a }]
 paths:
   /houses:
@@ -116,12 +113,7 @@ const action = (name: string, actions: readonly Change[], changes: Json, version
   version,
   expected: edited(town, changes),
 });
-const { "/houses": houses, ...streets } = town.paths;
-const buildings = { get: { ...houses.get, summary: "Buildings" } };
 const applied = [
-  action("update of the whole document", [{ target: "$", update: { info: { "x-a": 1 } } }], {
-    "/info/x-a": 1,
-  }),
   action(
     "update of texts and objects that the document has and has not",
     [{ target: HOUSES, update: { summary: "Houses", description: "All.", "x-a": { b: 1 } } }],
@@ -142,11 +134,6 @@ const applied = [
     },
   ),
   action(
-    "update that in 1.1 concatenates arrays",
-    [{ target: "$.tags", update: [{ name: "b" }, { name: "c" }] }],
-    { "/tags": [{ name: "a" }, { name: "b" }, { name: "c" }] },
-  ),
-  action(
     "update that in 1.0 appends an array as one item",
     [{ target: "$.tags", update: [1] }],
     { "/tags": [{ name: "a" }, [1]] },
@@ -156,47 +143,15 @@ const applied = [
     "/tags": [{ name: "a" }, 1],
   }),
   action(
-    "update of a text and of an item of an array in 1.1",
-    [
-      { target: "$.info.title", update: "New" },
-      { target: `${HOUSES}.tags[?@ == 'b']`, update: "B" },
-    ],
-    { "/info/title": "New", [`${GET}/tags`]: ["a", "B", "c"] },
-  ),
-  action(
-    "remove of a property that a filter below finds",
-    [{ target: "$.components..properties[?@.type == 'string']", remove: true }],
-    { "/components/schemas/House/properties/name": undefined },
-    "1.0.0",
-  ),
-  action(
     "remove of items by index, in any order",
-    [{ target: `${HOUSES}.tags[2,0]`, remove: true }],
-    { [`${GET}/tags`]: ["b"] },
-  ),
-  action(
-    "remove, and update of the same place afterwards",
-    [
-      { target: "$.servers[?@.description == 'Dev']", remove: true },
-      { target: "$.servers", update: { url: "/" } },
-    ],
-    { "/servers": [town.servers[1], { url: "/" }] },
+    [{ target: `${HOUSES}.tags[0,2,1]`, remove: true }],
+    { [`${GET}/tags`]: [] },
   ),
   action(
     "remove beside an update that it makes void",
     [{ target: "$.tags", remove: true, update: { name: "b" } }],
     { "/tags": undefined },
     "1.0.0",
-  ),
-  action(
-    "copy, with which a path is renamed",
-    [
-      { target: "$.paths", update: { "/buildings": {} } },
-      { target: "$.paths['/buildings']", copy: "$.paths['/houses']" },
-      { target: "$.paths['/houses']", remove: true },
-      { target: "$.paths['/buildings'].get", update: { summary: "Buildings" } },
-    ],
-    { "/paths": { ...streets, "/buildings": buildings } },
   ),
   action(
     "copy of an array, of an object into an array, and of a text",
@@ -375,7 +330,6 @@ const refused = [
   ...rowsOf(
     "overlay_invalid",
     one("a JSONPath that does not parse", { ...TITLE, target: "$.a[" }, "6:13#/actions/0/target"),
-    one("a JSONPath of another dialect", { ...TITLE, target: "info" }, "6:13#/actions/0/target"),
     row("an unknown version", overlay([TITLE], { overlay: "1.2.0" }), "1:10#/overlay"),
     row(
       "a number as version",
@@ -437,12 +391,7 @@ const getHouse = {
   operationId: "getHouse",
   responses: { 200: { description: "House.", content: { "application/json": { schema } } } },
 };
-const byAnAction: readonly {
-  readonly name: string;
-  readonly changes: readonly Change[];
-  readonly code: GenerateErrorCode;
-  readonly says: string;
-}[] = [
+const byAnAction = [
   {
     name: "an action that adds a dangling reference",
     changes: [TITLE, { target: HOUSE, update: { properties: { a: { $ref: "#/none" } } } }],

@@ -112,19 +112,9 @@ const refused = [
     ),
     line("a method without an operation", "paths:\n  /a:\n    get:", "#/paths/~1a/get"),
     line(
-      "a path without its slash",
-      "paths:\n  things: {}",
-      'a.yaml:4:3#/paths/things: "things" is not a path; write "/things".',
-    ),
-    line(
       "a misspelt method",
       "components:\n  pathItems: { a: { Get: {} } }",
       'a.yaml:4:21#/components/pathItems/a/Get: "Get" is not a method. A key of a path must',
-    ),
-    line(
-      "a parameter that is a number",
-      "paths: { /a: { get: { operationId: a, parameters: [3] } } }",
-      "a.yaml:3:52#/paths/~1a/get/parameters/0",
     ),
     row("a parameter without a place", parameter({ in: undefined })),
     line(
@@ -135,11 +125,7 @@ const refused = [
   ),
   ...rowsOf(
     "status_invalid",
-    line(
-      "a status",
-      "paths: { /a: { get: { operationId: a, responses:\n  { 600: {} } } } }",
-      "a.yaml:4:10#/paths",
-    ),
+    line("a status from 600 on", "paths: { /a: { get: { responses: { 600: {} } } } }"),
     line("letters as a status", "paths: { /a: { get: { responses: { 2OO: {} } } } }"),
   ),
   ...rowsOf(
@@ -290,11 +276,6 @@ const warned = [
   ...rowsOf(
     "document_invalid",
     row("a document of nothing but paths", openapi({}), "#/paths: the document has no operations"),
-    row(
-      "a document of nothing but webhooks",
-      { openapi: "3.1.0", info: {}, webhooks: { done: {} } },
-      "#/paths: the document has no operations",
-    ),
     row("a body of get", get({ operationId: "a", requestBody: body, responses: {} }), NO_BODY),
     row(
       "a body of head",
@@ -377,21 +358,8 @@ const warned = [
     ),
   ),
   ...rowsOf(
-    "reference_missing",
-    line(
-      "an extension that refers to nothing",
-      "x-a: { $ref: '#/none' }\npaths: { /a: { get: { operationId: a } } }",
-      "a.yaml:3:6#/x-a: ",
-    ),
-  ),
-  ...rowsOf(
     "schema_unsupported",
     ...unchecked,
-    row(
-      "a misspelt type of a parameter",
-      parameter({ schema: { type: "aray" } }),
-      "#/paths/~1a/get/parameters/0/schema/type: ",
-    ),
     row(
       "a parameter whose schema is null",
       parameter({ schema: null }),

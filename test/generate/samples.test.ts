@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createEmulator } from "../../src/emulator/index.js";
 import { readApi } from "../../src/generate/emit/emulation.js";
 import { generate } from "../../src/generate/index.js";
@@ -81,49 +81,47 @@ const ids = (...names: string[]) => ({ required: names });
 const unique = { minItems: 4, uniqueItems: true };
 const pattern = (text: string, more: object = {}) => ({ type: "string", pattern: text, ...more });
 
-describe("a sample is allowed by its schema", () => {
-  test.each([
-    ...[list(text, { minItems: 3, uniqueItems: true }), list(whole, { minItems: 30 })],
-    list(object({ id: whole, kind: ref("Colour") }), { minItems: 5, uniqueItems: true }),
-    list({ type: "boolean" }, { minItems: 2, uniqueItems: true }),
-    { type: "array", prefixItems: [text, whole], items: false, minItems: 2 },
-    list(whole, { contains: { const: 7 }, minContains: 2, minItems: 3 }),
-    ...[pattern("^[A-Z]{3}-\\d{4}$"), pattern("^a+$", { minLength: 30 }), pattern("[a-f\\d]{24}")],
-    ...[pattern("^(?=.*\\d)[a-z\\d]{8,}$"), { ...text, minLength: 3000 }],
-    ...[...formats, ...others].map((format) => ({ ...text, format })),
-    ...formats.map((format) => list({ ...text, format }, unique)),
-    object({ a: pattern("^[^\\\\\\_]*$", { minLength: 1 }) }, ids("a")),
-    pattern("^arn:a\\-b:.+$", { minLength: 46 }),
-    pattern("^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?[.]){2,}[a-z]+$", { maxLength: 512 }),
-    pattern("^\\$[-+*/%]?\\s[!-/]$"),
-    { oneOf: [object({ a: text, kind: text }), object({ a: whole }), object({ c: text })] },
-    { oneOf: [whole, { type: "number" }] },
-    { oneOf: [text, { ...text, format: "date" }] },
-    { ...object({ id: whole }, ids("id")), oneOf: [object({ a: text }), object({ b: text })] },
-    { allOf: [ref("Colour"), { enum: ["blue", "black"] }] },
-    { allOf: [object({ a: ref("Colour") }), object({ a: { enum: ["green"] } }, ids("a"))] },
-    {
-      allOf: [
-        { type: "number", minimum: 3 },
-        { ...whole, maximum: 4 },
-      ],
-      multipleOf: 2,
-    },
-    { ...whole, multipleOf: 7, minimum: 15, exclusiveMaximum: 22 },
-    { type: "number", multipleOf: 0.25, minimum: 0.3, maximum: 0.6 },
-    { type: "number", exclusiveMinimum: 1, exclusiveMaximum: 1.001 },
-    { ...whole, maximum: -5 },
-    object({}, { minProperties: 3, additionalProperties: whole }),
-    object({}, { minProperties: 2, propertyNames: { pattern: "^x-" } }),
-    object({ a: text, b: text }, { maxProperties: 1 }),
-    ...["Node", "Nullable", "Tree", "Ping", "Pong", "Pet", "Circle", "Detail"].map(ref),
-    object({ a: { type: ["string", "null"], example: null } }, ids("a")),
-    { type: "string", format: "date", example: "soon", default: "later" },
-  ])("%j", async (schema) => {
-    const body = await answerTo(schema);
-    const found = { body, allowed: allows(schema, body), issues: issuesOf(schema, body) };
-    expect(found).toEqual({ body, allowed: true, issues: [] });
-  });
+test.each([
+  ...[list(text, { minItems: 3, uniqueItems: true }), list(whole, { minItems: 30 })],
+  list(object({ id: whole, kind: ref("Colour") }), { minItems: 5, uniqueItems: true }),
+  list({ type: "boolean" }, { minItems: 2, uniqueItems: true }),
+  { type: "array", prefixItems: [text, whole], items: false, minItems: 2 },
+  list(whole, { contains: { const: 7 }, minContains: 2, minItems: 3 }),
+  ...[pattern("^[A-Z]{3}-\\d{4}$"), pattern("^a+$", { minLength: 30 }), pattern("[a-f\\d]{24}")],
+  ...[pattern("^(?=.*\\d)[a-z\\d]{8,}$"), { ...text, minLength: 3000 }],
+  ...[...formats, ...others].map((format) => ({ ...text, format })),
+  ...formats.map((format) => list({ ...text, format }, unique)),
+  object({ a: pattern("^[^\\\\\\_]*$", { minLength: 1 }) }, ids("a")),
+  pattern("^arn:a\\-b:.+$", { minLength: 46 }),
+  pattern("^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?[.]){2,}[a-z]+$", { maxLength: 512 }),
+  pattern("^\\$[-+*/%]?\\s[!-/]$"),
+  { oneOf: [object({ a: text, kind: text }), object({ a: whole }), object({ c: text })] },
+  { oneOf: [whole, { type: "number" }] },
+  { oneOf: [text, { ...text, format: "date" }] },
+  { ...object({ id: whole }, ids("id")), oneOf: [object({ a: text }), object({ b: text })] },
+  { allOf: [ref("Colour"), { enum: ["blue", "black"] }] },
+  { allOf: [object({ a: ref("Colour") }), object({ a: { enum: ["green"] } }, ids("a"))] },
+  {
+    allOf: [
+      { type: "number", minimum: 3 },
+      { ...whole, maximum: 4 },
+    ],
+    multipleOf: 2,
+  },
+  { ...whole, multipleOf: 7, minimum: 15, exclusiveMaximum: 22 },
+  { type: "number", multipleOf: 0.25, minimum: 0.3, maximum: 0.6 },
+  { type: "number", exclusiveMinimum: 1, exclusiveMaximum: 1.001 },
+  { ...whole, maximum: -5 },
+  object({}, { minProperties: 3, additionalProperties: whole }),
+  object({}, { minProperties: 2, propertyNames: { pattern: "^x-" } }),
+  object({ a: text, b: text }, { maxProperties: 1 }),
+  ...["Node", "Nullable", "Tree", "Ping", "Pong", "Pet", "Circle", "Detail"].map(ref),
+  object({ a: { type: ["string", "null"], example: null } }, ids("a")),
+  { type: "string", format: "date", example: "soon", default: "later" },
+])("a sample is allowed by its schema: %j", async (schema) => {
+  const body = await answerTo(schema);
+  const found = { body, allowed: allows(schema, body), issues: issuesOf(schema, body) };
+  expect(found).toEqual({ body, allowed: true, issues: [] });
 });
 
 test.each([{ format: "byte" }, { contentEncoding: "base64" }])(
@@ -176,37 +174,35 @@ test("an operation whose answer has no sample is named, and so it is in the gene
   ]);
 });
 
-describe("an answer has the documented media type", () => {
-  const device = object(
-    {
-      id: { ...whole, xml: { attribute: true } },
-      tags: list(text, { xml: { wrapped: true } }),
-      note: { const: "<&" },
-    },
-    { xml: { name: "device" } },
-  );
-  const xml =
-    '<?xml version="1.0"?>\n<device ' +
-    'id="0"><tags><tags>text</tags></tags><note>&lt;&amp;</note></device>';
-  test.each([
-    { type: "text/plain", schema: text, body: "text" },
-    { type: "application/xml", schema: device, body: xml },
-    {
-      type: "text/event-stream",
-      schema: object({ event: text, data: text }),
-      body: "event: text\ndata: text\n\n",
-    },
-    { type: "text/event-stream", schema: object({ id: whole }), body: 'data: {"id":0}\n\n' },
-    { type: "text/event-stream", schema: text, body: "data: text\n\n" },
-    { type: "application/xml", schema: text, body: '<?xml version="1.0"?>\n<root>text</root>' },
-    { type: "application/x-ndjson", schema: list(whole, { minItems: 2 }), body: "0\n0\n" },
-    { type: "application/json-seq", schema: whole, body: "\u001e0\n" },
-    { type: "application/octet-stream", schema: { ...text, format: "binary" }, body: "text" },
-    { type: "application/problem+json", schema: object({ title: text }), body: '{"title":"text"}' },
-  ])("$type: $body", async ({ type, schema, body }) => {
-    const { api } = await answersTo({ [type]: { schema } }, 203);
-    const answer = await createEmulator({ api, variants: ["B"] }).fetch("/v1/things");
-    expect([answer.status, answer.headers.get("content-type")]).toEqual([203, type]);
-    expect(await answer.text()).toBe(body);
-  });
+const device = object(
+  {
+    id: { ...whole, xml: { attribute: true } },
+    tags: list(text, { xml: { wrapped: true } }),
+    note: { const: "<&" },
+  },
+  { xml: { name: "device" } },
+);
+const xml =
+  '<?xml version="1.0"?>\n<device ' +
+  'id="0"><tags><tags>text</tags></tags><note>&lt;&amp;</note></device>';
+test.each([
+  { type: "text/plain", schema: text, body: "text" },
+  { type: "application/xml", schema: device, body: xml },
+  {
+    type: "text/event-stream",
+    schema: object({ event: text, data: text }),
+    body: "event: text\ndata: text\n\n",
+  },
+  { type: "text/event-stream", schema: object({ id: whole }), body: 'data: {"id":0}\n\n' },
+  { type: "text/event-stream", schema: text, body: "data: text\n\n" },
+  { type: "application/xml", schema: text, body: '<?xml version="1.0"?>\n<root>text</root>' },
+  { type: "application/x-ndjson", schema: list(whole, { minItems: 2 }), body: "0\n0\n" },
+  { type: "application/json-seq", schema: whole, body: "\u001e0\n" },
+  { type: "application/octet-stream", schema: { ...text, format: "binary" }, body: "text" },
+  { type: "application/problem+json", schema: object({ title: text }), body: '{"title":"text"}' },
+])("an answer has the documented media type, $type: $body", async ({ type, schema, body }) => {
+  const { api } = await answersTo({ [type]: { schema } }, 203);
+  const answer = await createEmulator({ api, variants: ["B"] }).fetch("/v1/things");
+  expect([answer.status, answer.headers.get("content-type")]).toEqual([203, type]);
+  expect(await answer.text()).toBe(body);
 });

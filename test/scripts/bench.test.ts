@@ -61,18 +61,16 @@ test("two programs are compared by what each reports of its process", async () =
   await expect(failing).rejects.toThrow("no memory");
 });
 
-describe("the process of a row", () => {
-  const failed = (text: string) => ({ failed: expect.stringContaining(text) });
-  const noRedis = { notMeasured: "no Redis" };
-  test.each([
-    { name: "has its answer", code: `process.send(${JSON.stringify(noRedis)})`, result: noRedis },
-    { name: "fails without one", code: `throw new Error("memory")`, result: failed("memory") },
-    { name: "is abandoned", code: "for (;;);", ms: 500, result: failed("abandoned after 1 s") },
-    { name: "does not start when no time is left", code: "", ms: 0, result: failed("no time") },
-  ])("$name", async ({ code, ms = 30_000, result }) => {
-    const program = join(plant({ "row.mjs": `${code}\n`, "package.json": "{}" }), "row.mjs");
-    expect(await runToTheEnd(program, [], ms)).toEqual(result);
-  });
+const failed = (text: string) => ({ failed: expect.stringContaining(text) });
+const noRedis = { notMeasured: "no Redis" };
+test.each([
+  { name: "has its answer", code: `process.send(${JSON.stringify(noRedis)})`, result: noRedis },
+  { name: "fails without one", code: `throw new Error("memory")`, result: failed("memory") },
+  { name: "is abandoned", code: "for (;;);", ms: 500, result: failed("abandoned after 1 s") },
+  { name: "does not start when no time is left", code: "", ms: 0, result: failed("no time") },
+])("the process of a row $name", async ({ code, ms = 30_000, result }) => {
+  const program = join(plant({ "row.mjs": `${code}\n`, "package.json": "{}" }), "row.mjs");
+  expect(await runToTheEnd(program, [], ms)).toEqual(result);
 });
 
 describe("the report", () => {

@@ -17,15 +17,6 @@ beforeEach(() => {
   store = fileStore(path, { key });
 });
 
-test("two processes that each count to fifty under the lock lose no count", async () => {
-  const processes = Array.from({ length: 2 }, () =>
-    startProcess(["increment", path, "50"], { key }),
-  );
-  await Promise.all(processes.map(({ told }) => told("done")));
-  expect((await store.get("counter"))?.value).toBe("100");
-  expectNothingLeft(path);
-});
-
 test("eight processes that count by compare-and-set lose no count, while some are killed or suspended at random", async () => {
   const victims = Array.from({ length: 3 }, () =>
     startProcess(["compete", path, "1000000"], { key }),

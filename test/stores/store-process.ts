@@ -8,20 +8,6 @@ const [what, path = "", count = "0"] = process.argv.slice(2);
 const store = fileStore(path, { key: process.env.STORE_KEY });
 const tell = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`);
 
-async function increment(): Promise<void> {
-  for (let times = 0; times < Number(count); times++)
-    await store.lock(
-      "counter",
-      async () => {
-        const entry = await store.get("counter");
-        await store.set("counter", String(Number(entry?.value ?? "0") + 1), {
-          ifVersion: entry?.version ?? null,
-        });
-      },
-      { timeoutMs: 60_000 },
-    );
-}
-
 /** Counts by compare-and-set, without a lock. */
 async function compete(): Promise<void> {
   for (let times = 0; times < Number(count); ) {
@@ -69,7 +55,7 @@ async function fill(): Promise<void> {
 }
 
 try {
-  await { increment, compete, hold, write, fill }[what as "increment"]();
+  await { compete, hold, write, fill }[what as "compete"]();
   tell({ step: "done" });
 } catch (error) {
   tell({
