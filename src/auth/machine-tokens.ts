@@ -106,12 +106,14 @@ class MachineTokenSource implements TokenSource {
     const { options, shared } = this.#context;
     const prepared = await this.#prepare();
     const stored = shared.isShared ? await this.#readToken(prepared, emit) : undefined;
-    if (isNewer(stored, renewal) && renewal.isFresh(stored)) return stored;
-    const live = () =>
-      isNewer(stored, renewal) && options.clock.now() < stored.expiresAt ? stored : undefined;
+    const isLive = () => isNewer(stored, renewal) && options.clock.now() < stored.expiresAt;
+    if (isNewer(stored, renewal)) {
+      if (renewal.isFresh(stored)) return stored;
+      renewal.offer(stored);
+    }
     this.#backoff.check(prepared.fingerprint);
     // A live stored token can be served at once if the endpoint limits or fails.
-    const isBackground = renewal.isBackground || live() !== undefined;
+    const isBackground = renewal.isBackground || isLive();
     // A background renewal makes one attempt, so that nothing keeps running after the program has
     // ended.
     const deadline = deadlineIn(isBackground ? 0 : options.retryDeadlineMs, options.clock);
@@ -127,10 +129,9 @@ class MachineTokenSource implements TokenSource {
     try {
       return await this.#request(run, { ...renewal, isBackground });
     } catch (error) {
-      const token = isForNow(error) ? live() : undefined;
-      if (token !== undefined) return token;
       // The stored token expired during the attempt, so the caller gets the retries.
-      if (isForNow(error) && isBackground !== renewal.isBackground) return this.renew(renewal);
+      if (isForNow(error) && isBackground !== renewal.isBackground && !isLive())
+        return this.renew(renewal);
       throw error;
     }
   }

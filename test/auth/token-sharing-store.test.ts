@@ -7,6 +7,7 @@ import {
   createService,
   type MachineCredential,
   memoryStore,
+  type ServiceEvent,
   type TokenStore,
 } from "../../src/index.js";
 import { latch } from "../people/person.js";
@@ -238,8 +239,10 @@ describe("processes with one store", () => {
   test.each([
     { name: "is limited", answer: () => limited() },
     { name: "is not reached", answer: () => Promise.reject(new TypeError("fetch failed")) },
+    { name: "fails", answer: () => new Response("", { status: 503 }) },
+    { name: "refuses", answer: refusal },
   ])(
-    "that start while the endpoint $name use the stored token as long as it lives, without a wait",
+    "that start while the endpoint $name use the stored token as long as it lives, without a wait, and report the failure",
     async ({ answer }) => {
       const { clock, fetch, start } = fleet((_call, index) =>
         index === 0 ? tokenAnswer("old") : answer(),
@@ -247,9 +250,13 @@ describe("processes with one store", () => {
       await start().getAccessToken();
       clock.advance(hourMs - 1_000);
       const waits = clock.skipSleeps();
-      expect((await start().getAccessToken()).value).toBe("old");
+      const types: string[] = [];
+      const onEvent = ({ type }: ServiceEvent) => void types.push(type);
+      expect((await start({ onEvent }).getAccessToken()).value).toBe("old");
       expect(waits).toEqual([]);
       expect(fetch.calls).toHaveLength(2);
+      expect(types).toContain("token_failed");
+      expect(types).not.toContain("token_renewed");
     },
   );
 

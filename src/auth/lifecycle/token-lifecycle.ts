@@ -54,6 +54,8 @@ export interface Renewal extends RequestEvents {
   readonly known: () => readonly (string | undefined)[];
   /** Whether a token that another process stored needs no renewal yet. */
   readonly isFresh: (token: AccessToken) => boolean;
+  /** Takes a token of the store that is served if the renewal fails while it lives. */
+  readonly offer: (token: AccessToken) => void;
   /** Lets the renewal run to its end, even when no caller waits any more. */
   readonly keep: () => void;
 }
@@ -255,6 +257,7 @@ export class TokenLifecycle implements Auth {
     onEnd?: () => void,
   ): SharedTask<AccessToken> {
     const run = async (signal: AbortSignal | undefined, keep: () => void) => {
+      let offered: AccessToken | undefined;
       const renew = async (emit: Emit) => {
         const once = () => {
           const held = this.#held?.token.value;
@@ -265,6 +268,9 @@ export class TokenLifecycle implements Auth {
             isBackground,
             known: () => [held, ...this.#refused],
             isFresh: (stored) => this.#clock.now() < this.#renewAt(stored),
+            offer: (stored) => {
+              offered = stored;
+            },
             keep,
           });
         };
@@ -277,6 +283,8 @@ export class TokenLifecycle implements Auth {
       try {
         return (await reportEnd(emit, this.#clock, signal, renew)).token;
       } catch (error) {
+        if (offered && this.#clock.now() < offered.expiresAt && !signal?.aborted)
+          return this.hold(offered);
         throw this.located(error, requestId);
       }
     };
