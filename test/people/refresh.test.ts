@@ -267,6 +267,9 @@ describe("a lost response to a refresh", () => {
     const { auth, server, clock, store } = await expiredLogin();
     const done: string[] = [];
     store.lock = async (_key, task) => {
+    { name: "returns form fields", body: () => new URLSearchParams("a=1") as never },
+    { name: "returns a Map", body: () => new Map([["a", "1"]]) as never },
+    { name: "returns a list", body: () => ["a"] as never },
       done.push("locked");
       return task().finally(() => done.push("unlocked"));
     };

@@ -203,8 +203,8 @@ function serializedBody(
 ): string {
   try {
     const fields = makeFields(refreshToken);
-    if (typeof fields === "object" && fields !== null && !(fields instanceof Promise))
-      return JSON.stringify(fields);
+    // JSON writes a Map or URLSearchParams as `{}`.
+    if (isPlain(fields)) return JSON.stringify(fields);
   } catch (cause) {
     const problem = "failed, so no refresh token was sent; see the cause";
     throw invalid("refreshBody", problem, cause, [refreshToken]);
@@ -246,7 +246,7 @@ function requireValid(settings: ApiClientSettings): ApiClientSettings {
     );
   if (!isPath && !isSecure(new URL(authorizationEndpoint)))
     throw invalid("authorizationEndpoint", "must use https, or be on this machine");
-  if (Object.prototype.toString.call(authorizationParameters) !== "[object Object]")
+  if (!isPlain(authorizationParameters))
     throw invalid("authorizationParameters", "must be an object");
   for (const [name, value] of Object.entries(authorizationParameters) as [string, unknown][]) {
     if (value !== undefined && typeof value !== "string")
@@ -260,6 +260,10 @@ function requireValid(settings: ApiClientSettings): ApiClientSettings {
   if (refreshBody !== undefined && typeof refreshBody !== "function")
     throw invalid("refreshBody", "must be a function");
   return settings;
+}
+
+function isPlain(value: unknown): boolean {
+  return Object.prototype.toString.call(value) === "[object Object]";
 }
 
 function isSecure({ protocol, hostname }: URL): boolean {
