@@ -185,6 +185,17 @@ describe("a refresh", () => {
 
   const run: TokenStore["lock"] = (_key, task) => task();
   const early: TokenStore["lock"] = async (...args) => void run(...args) as never;
+  test("whose lock is lost before it is a StoreError, whatever the lease was aborted with", async () => {
+    const { auth, server, store } = await expiredLogin();
+    const { lock } = store;
+    store.lock = (_key, task) => task(AbortSignal.abort());
+    const lost = { name: "StoreError", code: "store_locked" };
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject(lost);
+    store.lock = lock;
+    expect((await auth.getAccessToken()).value).toBe("access-token-2");
+    expect(server.refreshes).toHaveLength(1);
+  });
+
   test.each<{ name: string; lock: TokenStore["lock"] }>([
     { name: "never reports that it was released", lock: (...args) => run(...args).then(never) },
     { name: "cannot be released", lock: (...args) => run(...args).then(down("store_unavailable")) },
@@ -256,6 +267,9 @@ describe("a lost response to a refresh", () => {
       isBroken ? body() : { grant_type: "refresh_token", refresh_token, client_id: "portal" };
     const { auth, server } = await expiredLogin({ settings: { refreshBody } });
     const error = await rejectionOf(auth.getAccessToken());
+    { name: "returns form fields", body: () => new URLSearchParams("a=1") as never },
+    { name: "returns a Map", body: () => new Map([["a", "1"]]) as never },
+    { name: "returns a list", body: () => ["a"] as never },
     expect(error).toMatchObject({ code: "credential_invalid", option: "refreshBody" });
     expect(inspect(error, { depth: 9 })).not.toContain("refresh-token-1");
     isBroken = false;

@@ -152,16 +152,16 @@ class PersonTokenSource implements TokenSource {
   async renew(renewal: Renewal): Promise<AccessToken> {
     const { options, state, shared, prepare } = this.#context;
     const { signal, isBackground, emit } = renewal;
-    const prepared = await prepare();
     const learn = () => state.adopt(shared, emit);
     const deadline = deadlineIn(isBackground ? 0 : options.retryDeadlineMs, options.clock);
     for (let turn = 0; turn < mostTurns; ) {
       this.grant.requireAlive();
       const { refreshToken } = this.grant.held;
-      if (refreshToken === undefined || prepared.refreshRequest === undefined)
-        throw this.grant.expired("has expired");
+      if (refreshToken === undefined) throw this.grant.expired("has expired");
       const leave = await state.gate.enter({ deadline, signal, learn });
       try {
+        // After the wait, since a key may be rotated meanwhile.
+        const prepared = await prepare();
         const lock = JSON.stringify(["refresh", await fingerprintOf(refreshToken)]);
         signal?.throwIfAborted();
         const redeem = (lease?: AbortSignal) =>
@@ -285,7 +285,10 @@ class PersonTokenSource implements TokenSource {
     const round = this.#backoff.check(prepared.fingerprint);
     const send = prepared.refreshRequest?.(refreshToken);
     signal?.throwIfAborted();
-    lease?.throwIfAborted();
+    if (lease?.aborted) {
+      const message = "The lock was lost before the refresh token was sent. Try again.";
+      throw new StoreError("store_locked", message, { cause: lease.reason });
+    }
     // From here the renewal runs to its end, since a refresh token that was sent may be spent.
     keep();
     const version = await this.#note(stored);
