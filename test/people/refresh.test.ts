@@ -171,6 +171,8 @@ describe("a refresh", () => {
     broken("whose store never locks", { lock: never }, "store_locked"),
     broken("whose store never reads", { get: never }, "store_unavailable"),
     broken("whose store never writes", { set: never }, "store_unavailable"),
+    broken("whose write has no version", { set: async () => ({}) as never }, "store_corrupt"),
+    broken("whose write has no result", { set: async () => undefined as never }, "store_corrupt"),
     broken("that lock does not run", { lock: async () => [] as never }, "store_unavailable"),
   ])("$name is not sent before the store works again", async ({ methods, code }) => {
     const { auth, server, clock, store } = await expiredLogin();
@@ -183,8 +185,6 @@ describe("a refresh", () => {
     expect((await auth.getAccessToken()).value).toBe("access-token-2");
   });
 
-  const run: TokenStore["lock"] = (_key, task) => task();
-  const early: TokenStore["lock"] = async (...args) => void run(...args) as never;
   test("whose lock is lost before it is a StoreError, whatever the lease was aborted with", async () => {
     const { auth, server, store } = await expiredLogin();
     const { lock } = store;
@@ -196,6 +196,8 @@ describe("a refresh", () => {
     expect(server.refreshes).toHaveLength(1);
   });
 
+  const run: TokenStore["lock"] = (_key, task) => task();
+  const early: TokenStore["lock"] = async (...args) => void run(...args) as never;
   test.each<{ name: string; lock: TokenStore["lock"] }>([
     { name: "never reports that it was released", lock: (...args) => run(...args).then(never) },
     { name: "cannot be released", lock: (...args) => run(...args).then(down("store_unavailable")) },
@@ -208,7 +210,11 @@ describe("a refresh", () => {
     expect(server.refreshes).toHaveLength(1);
   });
 
-  test.each([7, { value: "{", version: "1" }])(
+  const unversioned = JSON.stringify({
+    token: { value: "access-token-1", expiresAt: 1 },
+    refreshToken: "refresh-token-1",
+  });
+  test.each([7, { value: "{", version: "1" }, { value: unversioned }])(
     "from a store that answers %j ends the login, because its refresh token may be spent",
     async (answer) => {
       const { auth, server, store } = await expiredLogin();
@@ -261,15 +267,15 @@ describe("a lost response to a refresh", () => {
     { name: "throws", body: failing },
     { name: "returns a promise", body: async () => ({}) },
     { name: "returns what is not JSON", body: () => ({ when: 1n }) },
+    { name: "returns form fields", body: () => new URLSearchParams("a=1") as never },
+    { name: "returns a Map", body: () => new Map([["a", "1"]]) as never },
+    { name: "returns a list", body: () => ["a"] as never },
   ])("is not assumed if refreshBody $name: the next call tries again", async ({ body }) => {
     let isBroken = true;
     const refreshBody = (refresh_token: string) =>
       isBroken ? body() : { grant_type: "refresh_token", refresh_token, client_id: "portal" };
     const { auth, server } = await expiredLogin({ settings: { refreshBody } });
     const error = await rejectionOf(auth.getAccessToken());
-    { name: "returns form fields", body: () => new URLSearchParams("a=1") as never },
-    { name: "returns a Map", body: () => new Map([["a", "1"]]) as never },
-    { name: "returns a list", body: () => ["a"] as never },
     expect(error).toMatchObject({ code: "credential_invalid", option: "refreshBody" });
     expect(inspect(error, { depth: 9 })).not.toContain("refresh-token-1");
     isBroken = false;
@@ -281,9 +287,6 @@ describe("a lost response to a refresh", () => {
     const { auth, server, clock, store } = await expiredLogin();
     const done: string[] = [];
     store.lock = async (_key, task) => {
-    { name: "returns form fields", body: () => new URLSearchParams("a=1") as never },
-    { name: "returns a Map", body: () => new Map([["a", "1"]]) as never },
-    { name: "returns a list", body: () => ["a"] as never },
       done.push("locked");
       return task().finally(() => done.push("unlocked"));
     };
@@ -450,6 +453,18 @@ describe("the end of a login", () => {
     expect(await store.get(grantKeyOf(options))).toBeUndefined();
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject(expired);
     expect(server.refreshes).toHaveLength(1);
+  });
+
+  test("by forget is reported although the function of the credential fails now", async () => {
+    let isDown = false;
+    const credential = apiClient(async () => {
+      if (isDown) throw new Error("the vault is down");
+      return client;
+    });
+    const { auth } = await loggedIn({ options: { credential } });
+    await auth.forget();
+    isDown = true;
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "login_expired" });
   });
 
   test("by forget also wins against another process that is about to send the refresh token", async () => {

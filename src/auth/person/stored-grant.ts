@@ -13,7 +13,7 @@ import {
 import { isRedirect, isUnknownPath } from "../../http/exchange.js";
 import type { Target } from "../../variants/target.js";
 import { type AccessToken, createAccessToken, type Emit, storeFailed } from "../auth.js";
-import type { TokenStore } from "../shared/token-store.js";
+import type { StoredValue, TokenStore } from "../shared/token-store.js";
 
 /** The token and, in Variant B, the refresh token that renews it. */
 export interface PersonGrant {
@@ -75,7 +75,7 @@ interface FoundGrant {
 export async function findGrant(store: TokenStore, key: string): Promise<FoundGrant | undefined> {
   try {
     const entry = await store.get(key);
-    return entry && { grant: parseGrant(entry.value), version: entry.version };
+    return entry && { grant: parseGrant(entry), version: entry.version };
   } catch (fault) {
     if (!isStoreError(fault) || fault.code !== "store_corrupt") throw fault;
     // No entry has this version, so that no write replaces the entry by mistake.
@@ -83,7 +83,9 @@ export async function findGrant(store: TokenStore, key: string): Promise<FoundGr
   }
 }
 
-function parseGrant(value: string): PersonGrant | undefined {
+function parseGrant({ value, version }: StoredValue): PersonGrant | undefined {
+  // Without a version no write could be compared with it.
+  if (version === undefined) return undefined;
   try {
     const { token, refreshToken, isOutcomeUnknown, sentAt, attempt, replaced, id, since } =
       JSON.parse(value);
@@ -118,13 +120,18 @@ export async function writeGrant(
   ifVersion?: string | null,
 ): Promise<string> {
   const value = JSON.stringify({ token: { ...token, value: token.value }, ...grant });
-  const { version } = await store.set(key, value, {
+  const written: unknown = await store.set(key, value, {
     ...(ifVersion === undefined ? {} : { ifVersion }),
     // The description does not show how long a refresh token lives, so an entry with one stays
     // until it is deleted.
     ...(grant.refreshToken === undefined ? { expiresAt: token.expiresAt } : {}),
   });
-  return version;
+  const { version } = Object(written);
+  if (version !== undefined) return version;
+  throw new StoreError(
+    "store_corrupt",
+    "The set() of the store must resolve with { value, version }.",
+  );
 }
 
 interface StoredGrantContext {
