@@ -61,34 +61,30 @@ export async function readBounded(response: Response, variant: Variant): Promise
   const { body, status } = response;
   const tooLarge = () =>
     new UnexpectedResponseError("response_too_large", tooLargeMessage, { status, variant });
-  if (body === null || body === undefined) return "";
+  if (!body) return "";
   if (Number(response.headers.get("content-length")) > maximumBodyBytes) {
     discard(response);
     throw tooLarge();
   }
-  const reader = body.getReader();
   const decoder = new TextDecoder();
   let text = "";
   let bytes = 0;
   // A chunk is decoded when the next one arrives, so that the usual body of one chunk is decoded in
   // one call.
   let latest: Uint8Array | undefined;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return text + decoder.decode(latest);
+  // The body of node-fetch can be read in no other way. A throw cancels it.
+  for await (const value of body) {
     bytes += value.byteLength;
-    if (bytes > maximumBodyBytes) {
-      reader.cancel().catch(() => {});
-      throw tooLarge();
-    }
+    if (bytes > maximumBodyBytes) throw tooLarge();
     if (latest !== undefined) text += decoder.decode(latest, { stream: true });
     latest = value;
   }
+  return text + decoder.decode(latest);
 }
 
 /** Ends a body that is not read, or not to its end, since it would hold its connection. */
 export function discard({ body }: Response): void {
-  body?.cancel().catch(() => {});
+  body?.cancel?.().catch(() => {});
 }
 
 /** Parses a string as a JSON object. Returns `undefined` if it is not one. */

@@ -1,11 +1,13 @@
 // The caller's own fetch gets a string and a plain RequestInit, so that undici works with
 // certificates.
 import { createServer, type ServerOptions } from "node:https";
+import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import type { TLSSocket } from "node:tls";
 import { Agent, type Dispatcher, fetch as undiciFetch } from "undici";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { connect, type Fetch, type MachineCredential } from "../../src/index.js";
+import { waitless } from "../support/clock.js";
 import { account, credentialOf, deployment, plugin } from "../support/deployment.js";
 import { servingOn } from "../support/recording-server.js";
 import { rejectionOf } from "../support/wait.js";
@@ -109,3 +111,22 @@ describe.each(["A", "B"] as const)("Variant %s over TLS", (variant) => {
     expect(emulator.journal.entries()).toEqual([]);
   });
 });
+
+test.each(["A", "B"] as const)(
+  "whose bodies are streams of Node gets a token of Variant %s, and its calls are sent again",
+  async (variant) => {
+    const emulator = deployment();
+    let failures = 1;
+    const fetch: Fetch = async (url, init) => {
+      const isFailure = url.includes("devices") && failures-- > 0;
+      const answer = isFailure
+        ? new Response("busy", { status: 503 })
+        : await emulator.fetch(url, init);
+      const body = Readable.from([Buffer.from(await answer.clone().arrayBuffer())]);
+      return Object.defineProperty(answer, "body", { value: body });
+    };
+    const credentials = [credentialOf(variant)];
+    const service = await connect({ ...target, credentials, fetch, clock: waitless() });
+    expect(await service.call("listDevices")).toMatchObject({ ok: true, retries: 1 });
+  },
+);
