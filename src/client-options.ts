@@ -19,6 +19,7 @@ import {
   headerRecord,
   invalidOption,
   requireDuration,
+  requireStore,
   requireTypes,
   requireWhole,
 } from "./options.js";
@@ -234,8 +235,7 @@ export function resolveAuthOptions(options: AuthOptions): ResolvedAuthOptions {
   requireTypes(options, "function", ["onEvent", "waitUntil"]);
   requireTypes(options, "boolean", ["shareInFlight"]);
   const { onEvent, store, waitUntil, shareInFlight = true } = options;
-  if (store !== undefined && !isStore(store))
-    throw invalidOption("store", "must be a token store with get, set, delete and lock");
+  if (store !== undefined) requireStore(store);
   return Object.freeze({
     ...resolveRequestOptions(options),
     retryDeadlineMs: requireDuration("retryDeadlineMs", options.retryDeadlineMs, 60_000, 0),
@@ -321,9 +321,4 @@ function commonHeaders(headers: CallOptions["headers"]) {
     for (const [names, why, remedy = "Leave it out."] of written)
       if (names.test(name)) throw invalidOption("headers", `must not hold ${name}: ${why}`, remedy);
   return record;
-}
-
-function isStore(store: unknown): boolean {
-  const methods = (store ?? {}) as Record<string, unknown>;
-  return ["get", "set", "delete", "lock"].every((name) => typeof methods[name] === "function");
 }

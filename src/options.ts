@@ -27,6 +27,13 @@ export function requireObject<T extends object>(option: string, value: T): T {
   throw invalidOption(option, "must be an object");
 }
 
+/** Refuses what is no store, as a client of Redis. @throws ConfigurationError `option_invalid` */
+export function requireStore(store: unknown): void {
+  const methods = Object(store) as Record<string, unknown>;
+  if (["get", "set", "delete", "lock"].every((name) => typeof methods[name] === "function")) return;
+  throw invalidOption("store", "must be a token store with get, set, delete and lock");
+}
+
 /**
  * Checks that an options argument is an object whose names the function `of` knows.
  * @throws ConfigurationError `option_invalid`

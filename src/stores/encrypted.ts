@@ -1,7 +1,7 @@
 /** `bivariant/stores/encrypted`: encrypts the values of any token store. @packageDocumentation */
 import type { TokenStore } from "../auth/shared/token-store.js";
 import { StoreError } from "../errors.js";
-import { requireObject } from "../options.js";
+import { requireStore } from "../options.js";
 import { requireEntry, requireKey } from "./arguments.js";
 import { type EncryptionKey, encryptionWith } from "./encryption.js";
 
@@ -29,7 +29,7 @@ export type { CryptoKeyLike, EncryptionKey } from "./encryption.js";
  * const store = encryptedStore(redisStore(client), key);
  */
 export function encryptedStore(store: TokenStore, key: EncryptionKey | undefined): TokenStore {
-  requireObject("store", store);
+  requireStore(store);
   const encryption = encryptionWith(key);
   return {
     lossWindowMs: store.lossWindowMs,

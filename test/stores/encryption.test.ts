@@ -190,6 +190,18 @@ describe("encryptedStore", () => {
   test.each([
     { name: "no key", store: memoryStore(), key: undefined, option: "key" },
     { name: "no store", store: undefined as never, key: bytes, option: "store" },
+    {
+      name: "a client of Redis, which has no delete and lock",
+      store: { get: async () => null, set: async () => "OK" } as never,
+      key: bytes,
+      option: "store",
+    },
+    {
+      name: "the promise of a store",
+      store: Promise.resolve(memoryStore()) as never,
+      key: bytes,
+      option: "store",
+    },
   ])("refuses $name", ({ store, key, option }) => {
     const refusal = { code: "option_invalid", option };
     expect(() => encryptedStore(store, key)).toThrow(expect.objectContaining(refusal));
