@@ -174,6 +174,11 @@ test.each([
   expect((await auth.getAccessToken()).expiresAt).toBe(clock.now() + row.seconds * 1_000);
 });
 
+test("a lifetime that is no whole number of milliseconds ends before it, since databases refuse fractions", async () => {
+  const { auth, clock } = scriptedAuth("B", () => tokenAnswer("t", 3_599.99983));
+  expect((await auth.getAccessToken()).expiresAt).toBe(clock.now() + 3_599_999);
+});
+
 describe("the causes of a refusal", () => {
   interface Row {
     readonly name: string;

@@ -291,6 +291,14 @@ describe("processes with one store", () => {
     expect((await corrected.getAccessToken()).value).toBeTruthy();
   });
 
+  test("all stop after a refusal, also by a clock that has fractions of a millisecond", async () => {
+    const { clock, fetch, start } = fleet(refusal);
+    const exact = { clock: { ...clock, now: () => clock.now() + 0.25 } };
+    await rejectionOf(start(exact).getAccessToken());
+    await rejectionOf(start(exact).getAccessToken());
+    expect(fetch.calls).toHaveLength(1);
+  });
+
   const page = () => new Response("<html>", { status: 403 });
   test.each([
     { name: "a page of a gateway", credential: account(), answer: page },

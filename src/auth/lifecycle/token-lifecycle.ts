@@ -417,7 +417,7 @@ export class RefusalBackoff {
     if (this.#refusals > round) return this.#closedUntil;
     const waitMs = stepMs(this.#refusals);
     this.#closedMs = countdown(waitMs, this.#clock);
-    this.#closedUntil = this.#clock.now() + waitMs;
+    this.#closedUntil = Math.ceil(this.#clock.now() + waitMs);
     this.#refusals++;
     this.#fingerprint = fingerprint;
     this.#error = undefined;

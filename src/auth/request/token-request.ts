@@ -341,8 +341,9 @@ function tokensIn(
     emit({ type: "operator_unreadable" });
   const token = createAccessToken({
     value,
-    // The lifetime counts from the sending, since a slow answer must not lengthen it.
-    expiresAt: sentAt + (lifetimeSeconds ?? defaultLifetimeSeconds) * 1000,
+    // The lifetime counts from the sending, since a slow answer must not lengthen it. Databases may
+    // refuse a fraction.
+    expiresAt: Math.floor(sentAt + (lifetimeSeconds ?? defaultLifetimeSeconds) * 1000),
     issuedAt: sentAt,
     tenant: idOf(fieldAt(body, "revo.tenant")),
     operator,
