@@ -78,7 +78,7 @@ export function resolveClock({ clock }: ClockOptions): ResolvedClock {
   if ("isSteppedByNow" in requireObject("clock", clock)) return clock as ResolvedClock;
   const completed = complete(clock);
   // With a clock that does not return numbers, either every token or none would count as expired.
-  if (Number.isFinite(completed.now() + completed.monotonic())) return completed;
+  if ([completed.now(), completed.monotonic()].every(Number.isFinite)) return completed;
   throw invalidOption("clock", "must return numbers of milliseconds from now and monotonic");
 }
 

@@ -270,6 +270,7 @@ describe("connect", () => {
     { name: "clock", options: { clock: null } },
     { name: "clock.now", options: { clock: { sleep: async () => {} } } },
     { name: "clock", options: { clock: { now: () => new Date(0) } } },
+    { name: "clock", options: { clock: { now: () => 1n } } },
     { name: "clock.sleep", options: { clock: { now, sleep: 5 } } },
     { name: "clock.random", options: { clock: { now, random: 0.5 } } },
     { name: "clock", options: { clock: { now, monotonic: now } } },
