@@ -111,6 +111,11 @@ describe("the tenant id", () => {
         expect.objectContaining({ code: "tenant_id_invalid", option: "tenantId" }),
       );
     });
+
+    test("that is a number is not said to be missing alone", () => {
+      expect(() => parseTenantId(7)).toThrow("tenantId is missing or no string.");
+      expect(() => parseBaseUrl(new URL("https://a.example"))).toThrow("no string");
+    });
   });
 
   describe("tenantIdPattern", () => {
