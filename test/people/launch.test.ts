@@ -1,4 +1,5 @@
 // Variant A's launch: its code is exchanged once, and its token cannot be renewed.
+import { decodeProtectedHeader } from "jose";
 import { describe, expect, test, vi } from "vitest";
 import {
   memoryStore,
@@ -10,7 +11,7 @@ import {
 import { steppedClock } from "../support/clock.js";
 import { type FetchScript, scriptedFetch } from "../support/fetch.js";
 import { pkcs8, rsaKey } from "../support/keys.js";
-import { rejectionOf } from "../support/wait.js";
+import { rejectionOf, settle } from "../support/wait.js";
 import { latch } from "./person.js";
 
 const codeVerifier = "verifier-verifier-verifier-verifier-verifier";
@@ -48,6 +49,30 @@ function launch(script: FetchScript = granted) {
 }
 
 describe("a launch", () => {
+  test("that waited for the rate limit is signed with the key that is valid then", async () => {
+    const headers = { "retry-after": "10" };
+    const { clock, fetch, options } = launch((_call, index) =>
+      index === 0 ? new Response("", { status: 429, headers }) : granted(),
+    );
+    let keyId = "old";
+    const credential = userInterfacePlugin({
+      clientId: "planner",
+      privateKey: () => ({ privateKey: pkcs8(rsaKey()), keyId }),
+    });
+    const redeem = (code: string) =>
+      redeemLaunch({ ...options, credential, code, codeVerifier, retryDeadlineMs: 60_000 });
+    await rejectionOf(redeem("first"));
+    const waiting = redeem("second");
+    await settle();
+    keyId = "new";
+    await clock.through(waiting);
+    const keyIds = fetch.calls.map(({ body }) => {
+      const assertion = new URLSearchParams(body).get("client_assertion") ?? "";
+      return decodeProtectedHeader(assertion).kid;
+    });
+    expect(keyIds).toEqual(["old", "new"]);
+  });
+
   test("sends exactly the fields of the grant, and returns the operator's token", async () => {
     const { fetch, redeem } = launch();
     const auth = await redeem();

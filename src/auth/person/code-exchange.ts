@@ -67,13 +67,20 @@ async function exchangeOnce(
   grant: CodeGrant,
   signal: AbortSignal | undefined,
 ) {
-  const { options, state, shared, prepared, key, emit } = context;
-  const learn = () => state.adopt(shared, emit);
+  const { options, state, shared, key, emit } = context;
+  let { prepared } = context;
+  let hasWaited = false;
+  const learn = async () => {
+    await state.adopt(shared, emit);
+    hasWaited ||= !state.gate.isOpen;
+  };
   const deadline = deadlineIn(options.retryDeadlineMs, options.clock);
   let tokens: IssuedTokens | undefined;
   while (tokens === undefined) {
     const leave = await state.gate.enter({ deadline, signal, learn });
     try {
+      // A key may be rotated meanwhile.
+      if (hasWaited) prepared = await context.prepare();
       const unmark = await markSpent(context, grant.code);
       // Another request may have met the rate limit while this one wrote to the store.
       const isClosed = !state.gate.isOpen;
@@ -82,7 +89,7 @@ async function exchangeOnce(
       signal?.throwIfAborted();
       if (isClosed) continue;
       emit({ type: "token_requested", clientId: prepared.clientId, attempt: 1 });
-      tokens = await sendCode(context, grant).catch(async (error: unknown) => {
+      tokens = await sendCode({ ...context, prepared }, grant).catch(async (error: unknown) => {
         // The code did not reach the service.
         if (error instanceof TransportError || error instanceof ConfigurationError) await unmark();
         throw error;
