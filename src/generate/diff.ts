@@ -117,7 +117,9 @@ async function filesAt(path: string): Promise<ReadonlyMap<Variant | undefined, s
   const found = await stat(path).catch((cause: unknown) => {
     throw unreadable("there is no such file or folder", cause);
   });
-  if (!found.isDirectory()) return new Map([[undefined, path]]);
+  if (found.isFile()) return new Map([[undefined, path]]);
+  if (!found.isDirectory())
+    throw unreadable("it is a pipe, and Redocly reads the document again. Write it to a file");
   const names = (await readdir(path)).sort();
   const documents = VARIANTS.flatMap((variant) => {
     const name = names.find((one) => NAME.exec(one)?.[1]?.toUpperCase() === variant);

@@ -20,7 +20,13 @@ import { Findings, type Notice } from "./document/findings.js";
 import { readDocuments } from "./document/overlay.js";
 import { provenanceNotes } from "./document/provenance.js";
 import { shippedDocument } from "./document/read-document.js";
-import { entriesOf, GenerateError, isObject, requireOptions } from "./document/source-file.js";
+import {
+  entriesOf,
+  GenerateError,
+  isObject,
+  realPath,
+  requireOptions,
+} from "./document/source-file.js";
 import { emitEmulation, emitNotSampled, emulate } from "./emit/emulation.js";
 import { emitOperations } from "./emit/operations.js";
 import { emitSchemas } from "./emit/schemas.js";
@@ -145,9 +151,10 @@ export async function checkGenerated(options: GenerateOptions): Promise<Drift> {
   const different: string[] = [];
   for (const [name, content] of expected) {
     if (!found.has(name)) continue;
+    // A link may lead nowhere.
+    const text = await readFile(join(options.out, name), "utf8").catch(() => undefined);
     // A checkout may have CRLF line ends.
-    const text = (await readFile(join(options.out, name), "utf8")).replaceAll("\r\n", "\n");
-    if (text !== content) different.push(name);
+    if (text?.replaceAll("\r\n", "\n") !== content) different.push(name);
   }
   return {
     missing: [...expected.keys()].filter((name) => !found.has(name)).sort(),
@@ -157,8 +164,14 @@ export async function checkGenerated(options: GenerateOptions): Promise<Drift> {
 }
 
 async function filesBelow(folder: string): Promise<string[]> {
-  if (!existsSync(folder)) return [];
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(
+    (cause: NodeJS.ErrnoException) => {
+      if (cause.code === "ENOENT") return [];
+      throw new GenerateError("option_invalid", "`out` is not a folder that can be read", {
+        cause,
+      });
+    },
+  );
   return entries
     .filter((entry) => !entry.isDirectory())
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join("/"));
@@ -202,7 +215,12 @@ function checked(of: string, options: GenerateOptions): GenerateOptions {
 }
 
 async function render(options: GenerateOptions): Promise<Files> {
-  const { documents = {}, overlays = [], out, refs, strict, onNotice, onFile, signal } = options;
+  const { documents = {}, overlays = [], out, refs, strict, onNotice, signal } = options;
+  const read = new Set<string>();
+  const onFile = (path: string) => {
+    read.add(path);
+    options.onFile?.(path);
+  };
   // A step may take seconds. A signal of the process that came meanwhile is handled before the
   // second turn ends.
   const step = async <T>(work: () => T): Promise<Awaited<T>> => {
@@ -241,6 +259,13 @@ async function render(options: GenerateOptions): Promise<Files> {
     // Without overlays they would be copies of the documents.
     ...(overlays.length === 0 ? [] : [documentWithOverlays(A), documentWithOverlays(B)]),
   ]);
+  // With an overlay the document would be lost, and the next run would apply the overlay twice.
+  const written = [...files.keys()].map((name) => realPath(join(out, name)));
+  const lost = [...read].find((path) => written.includes(realPath(path)));
+  if (lost !== undefined) {
+    const message = `${lost} would be overwritten: \`out\` must be another folder`;
+    throw new GenerateError("option_invalid", message);
+  }
   for (const notice of findings.notices) onNotice?.(notice);
   return step(() => files);
 }

@@ -83,6 +83,12 @@ export async function refused(
 
 let program: string | undefined;
 
+/** The path of the command line as a program. */
+export function builtProgram(): string {
+  program ??= bundledProgram(new URL("../../src/cli/main.ts", import.meta.url));
+  return program;
+}
+
 /** Starts the command line as a process of its own, with no environment but the given one. */
 export async function startProcess(
   args: readonly string[],
@@ -90,8 +96,7 @@ export async function startProcess(
   stdout: "pipe" | number = "pipe",
   stdin: "ignore" | "pipe" = "ignore",
 ): Promise<Running & { readonly child: ChildProcess }> {
-  program ??= bundledProgram(new URL("../../src/cli/main.ts", import.meta.url));
-  const child = spawn(process.execPath, [program, ...args], {
+  const child = spawn(process.execPath, [builtProgram(), ...args], {
     env: { PATH: real.PATH, HOME: real.HOME, ...env },
     stdio: [stdin, stdout, "pipe"],
   });

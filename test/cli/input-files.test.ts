@@ -27,7 +27,6 @@ const piped = [
   "emulate --variant-a FILE",
   "generate --variant-a FILE --out nowhere",
   "generate --overlay FILE --out nowhere",
-  "diff FILE FILE",
   "survey FILE",
   "survey CUSTOMERS --since FILE",
   "survey KEYS",

@@ -1,14 +1,23 @@
 // Tests that need a real process: signals, broken pipes, a full disk, NODE_EXTRA_CA_CERTS,
 // start-up. A process has the machine's time: each is awaited by what it prints, or by its end, and
 // by no pause.
+import { execFile } from "node:child_process";
 import { existsSync, openSync, readFileSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, writeFile } from "node:fs/promises";
 import { constants } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
 import { createEmulator } from "../../src/emulator/index.js";
 import { privateKeyPem, registerBoth, startDeployment } from "./cli-deployment.js";
-import { type Ended, type Environment, startCli, startProcess } from "./command-line.js";
+import {
+  builtProgram,
+  type Ended,
+  type Environment,
+  startCli,
+  startProcess,
+} from "./command-line.js";
 import { certificateFile, listen, startProxy, startSecureFront } from "./servers.js";
 
 const cli = async (args: readonly string[], env?: Environment): Promise<Ended> =>
@@ -94,6 +103,16 @@ describe.concurrent("the process", () => {
     expect(twice).toMatchObject({ code: 2, stdout: "" });
     const says = "cannot read stdin, which another option reads. Name a file here.";
     expect(twice.stderr).toContain(says);
+  });
+
+  posix("generates from the pipe of a process substitution", async () => {
+    const folder = fileURLToPath(new URL("../../openapi/", import.meta.url));
+    const documents = '--variant-a <(cat "$2variant-a.yaml") --variant-b "$2variant-b.yaml"';
+    const script = `exec "$0" "$1" generate ${documents} --out "$3"`;
+    const out = join(await mkdtemp(join(temporary, "piped-")), "out");
+    const args = ["-c", script, process.execPath, builtProgram(), folder, out];
+    const { stdout } = await promisify(execFile)("bash", args);
+    expect(stdout).toContain(`${out}/operations.ts`);
   });
 
   interface Interrupted {

@@ -272,6 +272,8 @@ describe("diffDocuments", () => {
     await expect(diffDocuments(bare, full)).rejects.toMatchObject({ code: "document_unreadable" });
     const mixed = diffDocuments(full, join(full, "variant-b.json"));
     await expect(mixed).rejects.toMatchObject({ code: "option_invalid" });
+    const device = diffDocuments("/dev/null", join(full, "variant-b.json"));
+    await expect(device).rejects.toThrow("Redocly reads the document again");
   });
 });
 

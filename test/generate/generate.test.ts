@@ -1,7 +1,7 @@
 // `generate` and `checkGenerated`: what they write, which drift they report, and what stops them.
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
@@ -103,6 +103,25 @@ describe("generate with one document", () => {
     },
   );
 
+  test("refuses a folder in which it would overwrite a document, and leaves that as it is", async () => {
+    const { out, documents } = await sample(openapi(ONE_OPERATION));
+    await mkdir(out);
+    const text = JSON.stringify(openapi(ONE_OPERATION));
+    await writeFile(join(out, "variant-a.json"), text);
+    const link = `${documents.A}.link`;
+    await symlink(join(out, "variant-a.json"), link);
+    const overlay = `${out}.overlay`;
+    const actions = [{ target: "$.info", update: { "x-tags": ["more"] } }];
+    const info = { title: "More", version: "1" };
+    await writeFile(overlay, JSON.stringify({ overlay: "1.1.0", info, actions }));
+    for (const A of [join(out, "variant-a.json"), link]) {
+      const options = { documents: { A, B: documents.B }, overlays: [overlay], out };
+      const says = `${A} would be overwritten: \`out\` must be another folder`;
+      await expect(generate(options)).rejects.toThrow(says);
+    }
+    expect(await contents(out)).toEqual({ "variant-a.json": text });
+  });
+
   const row = (name: string, options: unknown, says: string) => ({ name, options, says });
   test.each([
     row("null", null, "`documents` must be"),
@@ -149,6 +168,10 @@ const drifts = [
     await writeFile(join(out, "unknowns.ts"), text.replaceAll("\n", "\r\n"));
   }),
   drift("the folder is missing", { missing: FILES }, (out) => rm(out, { recursive: true })),
+  drift("a file is a link that leads nowhere", { different: ["schemas.ts"] }, async (out) => {
+    await rm(join(out, "schemas.ts"));
+    await symlink("nowhere", join(out, "schemas.ts"));
+  }),
 ];
 
 describe("checkGenerated", () => {
@@ -156,6 +179,12 @@ describe("checkGenerated", () => {
     const { documents, out } = await generated();
     await change(out);
     expect(await checkGenerated({ documents, out })).toEqual(expected);
+  });
+
+  test("refuses a file as the folder", async () => {
+    const { documents } = await sample(openapi(ONE_OPERATION));
+    const checked = checkGenerated({ documents, out: documents.A });
+    await expect(checked).rejects.toMatchObject({ code: "option_invalid" });
   });
 
   test("reports every file that depends on a document that changed", async () => {

@@ -21,6 +21,7 @@ import {
   objectOf,
   pointerTo,
   readSourceFile,
+  realPath,
   type SourceFile,
   TOO_MANY,
 } from "./source-file.js";
@@ -95,7 +96,7 @@ export async function bundleFiles(
   path: string,
   { refs: folder, onFile, signal }: BundleOptions,
 ): Promise<void> {
-  const main: File = { path: await realpath(path), source: document, isMain: true };
+  const main: File = { path: realPath(path), source: document, isMain: true };
   const allowed = folder === undefined ? dirname(main.path) : await realFolder(folder);
   const files = new Map<string, File>([[main.path, main]]);
   const names = new Map<string, string>();

@@ -2,7 +2,8 @@
  * Reads a YAML or JSON file within limits, and finds lines and columns by JSON pointer (RFC 6901).
  */
 import { createHash } from "node:crypto";
-import { basename } from "node:path";
+import { realpathSync } from "node:fs";
+import { basename, resolve } from "node:path";
 import {
   Composer,
   isCollection,
@@ -387,6 +388,15 @@ function measure(root: unknown, failure: (code: GenerateErrorCode, message: stri
   };
   visit(root, 0);
   return { keys, isShared };
+}
+
+/** The path without links. The pipe of a process substitution has only the given one. */
+export function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return resolve(path);
+  }
 }
 
 export function isObject(value: unknown): value is JsonObject {
