@@ -48,11 +48,12 @@ describe.concurrent("call", () => {
   it("sends parameters, headers and envelope where they belong", async () => {
     const { env, requests } = await startPlanted((_, response) => response.end('{"done":true}'));
     const given =
-      "--param page=2 --param tag=a --param tag=b=c --header X-Trace:t:1 --envelope full";
+      "--param page=2 --param tag=a --param tag=b=c --param __proto__=1 --header X-Trace:t:1 " +
+      "--envelope full";
     const result = await cli([...call, ...given.split(" ")], env);
     expect(result).toMatchObject({ code: 0 });
     expect(JSON.parse(result.stdout)).toEqual({ done: true });
-    expect(requests[0]?.url).toBe("/v1/devices?page=2&tag=a&tag=b%3Dc");
+    expect(requests[0]?.url).toBe("/v1/devices?page=2&tag=a&tag=b%3Dc&__proto__=1");
     const authorization = `Bearer ${plantedToken}`;
     const headers = { "x-trace": "t:1", "x-envelope": "full", authorization };
     expect(requests[0]?.headers).toMatchObject(headers);

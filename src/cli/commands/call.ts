@@ -70,7 +70,9 @@ export function define(command: Command, context: Context): void {
       const params: Record<"path" | "query", object> = { path: {}, query: {} };
       const inPath = [...template.matchAll(/\{([^{}]+)\}/g)].map(([, name = ""]) => name);
       for (const [name, value] of values) {
-        Object.assign(params[inPath.includes(name) ? "path" : "query"], { [name]: value });
+        const place = params[inPath.includes(name) ? "path" : "query"];
+        // An assignment to `__proto__` would be lost.
+        Object.defineProperty(place, name, { value, enumerable: true });
         const meant = inPath.find((one) => one.toLowerCase() === name.toLowerCase());
         if (meant !== undefined && meant !== name)
           output.note(
