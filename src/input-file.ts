@@ -2,14 +2,24 @@
  * Reads files that people name, which may be pipes and have no end. Every part that runs in Node
  * may use it.
  */
-import { constants, createReadStream, openSync, statSync } from "node:fs";
+import { constants, createReadStream, openSync, realpathSync, statSync } from "node:fs";
 import { Socket } from "node:net";
+import { resolve } from "node:path";
 import { addAbortSignal, type Readable } from "node:stream";
 
 /** Opens a file. Aborted, the stream ends with an error. */
 export function openInput(path: string, signal?: AbortSignal): Readable {
   const stream = openPipe(path) ?? createReadStream(path);
   return signal === undefined ? stream : addAbortSignal(signal, stream);
+}
+
+/** The path without links. The pipe of a process substitution has only the given one. */
+export function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return resolve(path);
+  }
 }
 
 /**

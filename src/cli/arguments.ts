@@ -1,4 +1,5 @@
 /** Mistakes in the arguments, reported without the values: one of them may be a secret. */
+import { isUtf8 } from "node:buffer";
 import { addAbortSignal, Readable } from "node:stream";
 import { type Command, type CommanderError, InvalidArgumentError, Option } from "commander";
 import { ConfigurationError } from "../errors.js";
@@ -98,6 +99,9 @@ export async function readFileOf(
   );
   if (bytes === undefined)
     throw invalidFlag(flag, `names a file that has more than ${most} bytes: ${path}`);
+  // Other bytes would become replacement characters.
+  if (!isUtf8(bytes))
+    throw invalidFlag(flag, `names a file that is not UTF-8: ${path}. Save it as UTF-8.`);
   return bytes.toString("utf8").replace(/^\ufeff/, "");
 }
 

@@ -1,4 +1,5 @@
 /** The credentials that are examined, and the files that their secrets are in. */
+import { isUtf8 } from "node:buffer";
 import { type ConfigurationError, isConfigurationError } from "../errors.js";
 import { readAtMost } from "../input-file.js";
 
@@ -50,6 +51,8 @@ export async function readSecretFrom(
   const problem = (text: string) =>
     invalid(`The file with the ${what} ${text}. Check the path in ${names}.`);
   if (bytes === undefined) throw problem(`is larger than ${longestSecret} bytes`);
+  // Other bytes would become replacement characters, and another secret would be sent.
+  if (!isUtf8(bytes)) throw problem("is not UTF-8");
   const secret = bytes.toString("utf8").replace(/^\ufeff|\r?\n$/g, "");
   if (secret.trim() === "") throw problem("is empty");
   return secret;

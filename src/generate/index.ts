@@ -15,18 +15,13 @@ import { readdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join, relative, sep } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
+import { realPath } from "../input-file.js";
 import type { Document, Variant } from "./document/document.js";
 import { Findings, type Notice } from "./document/findings.js";
 import { readDocuments } from "./document/overlay.js";
 import { provenanceNotes } from "./document/provenance.js";
 import { shippedDocument } from "./document/read-document.js";
-import {
-  entriesOf,
-  GenerateError,
-  isObject,
-  realPath,
-  requireOptions,
-} from "./document/source-file.js";
+import { entriesOf, GenerateError, isObject, requireOptions } from "./document/source-file.js";
 import { emitEmulation, emitNotSampled, emulate } from "./emit/emulation.js";
 import { emitOperations } from "./emit/operations.js";
 import { emitSchemas } from "./emit/schemas.js";

@@ -10,9 +10,9 @@ import { type CliDeployment, startDeployment } from "./cli-deployment.js";
 import { type Ended, type Running, refused, startCli, startProcess } from "./command-line.js";
 
 /** One for each way to read a file. That every command reads in one of them is shown by a pipe. */
-const endless = [
+const ways = [
   { args: "token --settings FILE", flag: "--settings" },
-  { args: "generate --variant-a FILE --out nowhere", flag: "document_too_large" },
+  { args: "generate --variant-a FILE --out nowhere", flag: "document_" },
   { args: "token --variant A --a-private-key-file FILE", flag: "--a-private-key-file" },
 ];
 const piped = [
@@ -70,9 +70,14 @@ async function openWriter(path: string, { ended }: Running): Promise<number> {
 }
 
 describe.skipIf(process.platform === "win32")("a file", () => {
-  test.each(endless)("without an end is refused: $args", async ({ args, flag }) => {
+  test.each(ways)("without an end is refused: $args", async ({ args, flag }) => {
     const { stderr } = await refused(argsOf(args, "/dev/zero"), deployment.env, flag);
     expect(stderr).toMatch(/(?:has more|larger) than \d+ bytes/);
+  });
+
+  test.each(ways)("that is not UTF-8 is refused: $args", async ({ args, flag }) => {
+    await writeFile(at("latin-1"), Buffer.from('{ "title": "Zürich" }', "latin1"));
+    await refused(argsOf(args, at("latin-1")), deployment.env, flag, "is not UTF-8");
   });
 
   test.each(piped)("that is a pipe without a writer is left at Ctrl-C: %s", async (args) => {

@@ -2,6 +2,7 @@
 import { realpath } from "node:fs/promises";
 import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
 import { unescape as percentDecoded } from "node:querystring";
+import { realPath } from "../../input-file.js";
 import {
   atPointer,
   type Document,
@@ -21,7 +22,6 @@ import {
   objectOf,
   pointerTo,
   readSourceFile,
-  realPath,
   type SourceFile,
   TOO_MANY,
 } from "./source-file.js";

@@ -1,9 +1,9 @@
 /**
  * Reads a YAML or JSON file within limits, and finds lines and columns by JSON pointer (RFC 6901).
  */
+import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
-import { realpathSync } from "node:fs";
-import { basename, resolve } from "node:path";
+import { basename } from "node:path";
 import {
   Composer,
   isCollection,
@@ -182,6 +182,11 @@ export async function readSourceFile(path: string, signal?: AbortSignal): Promis
     const message = `the file has more than ${MOST_CHARACTERS} bytes`;
     throw new GenerateError("document_too_large", message, { document: file });
   }
+  // Other bytes would become replacement characters.
+  if (!isUtf8(bytes))
+    throw new GenerateError("document_not_yaml", "the file is not UTF-8; save it as UTF-8", {
+      document: file,
+    });
   // A checkout on Windows must have the same hash.
   const text = bytes
     .toString("utf8")
@@ -388,15 +393,6 @@ function measure(root: unknown, failure: (code: GenerateErrorCode, message: stri
   };
   visit(root, 0);
   return { keys, isShared };
-}
-
-/** The path without links. The pipe of a process substitution has only the given one. */
-export function realPath(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return resolve(path);
-  }
 }
 
 export function isObject(value: unknown): value is JsonObject {
