@@ -15,7 +15,7 @@ export {
 } from "./doctor/credentials.js";
 export { questionOf } from "./doctor/finding.js";
 export { defaultFetch, isLoopback, transportError } from "./http/exchange.js";
-export { openInput, readAtMost } from "./input-file.js";
+export { openInput, readAtMost, realPath } from "./input-file.js";
 export { parseBaseUrl } from "./variants/target.js";
 export { version } from "./version.js";
 

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { rename, rm, stat, writeFile } from "node:fs/promises";
-import { resolve } from "node:path";
+import { realPath } from "../internal.js";
 import { invalidFlag } from "./arguments.js";
 
 interface NamedFile {
@@ -20,30 +20,37 @@ export async function checkReports(
   reports: readonly NamedFile[],
   others: readonly string[],
 ): Promise<void> {
-  const taken = new Set(others.map((path) => resolve(path)));
+  const taken = new Set(others.map(realPath));
   for (const { flag, path } of reports) {
-    if (taken.has(resolve(path)))
+    if (taken.has(realPath(path)))
       throw invalidFlag(flag, `would overwrite another file of this run: ${path}`);
-    taken.add(resolve(path));
+    taken.add(realPath(path));
     const found = await stat(path).catch(() => undefined);
     if (found !== undefined && !found.isFile()) throw unwritable(flag, path, "it is not a file");
-    await rm(await writeTemporary(flag, path, ""));
+    await writeTemporary(flag, path, "", rm);
   }
 }
 
 /**
- * Writes a file whole: another reader sees the old content or the new.
+ * Writes a file whole, behind a link and with its mode: another reader sees the old content or the
+ * new.
  * @throws ConfigurationError `option_invalid`
  */
 export async function writeWhole(flag: string, path: string, text: string): Promise<void> {
-  await rename(await writeTemporary(flag, path, text), path);
+  await writeTemporary(flag, path, text, (temporary) => rename(temporary, realPath(path)));
 }
 
-async function writeTemporary(flag: string, path: string, text: string) {
-  const temporary = `${path}.${randomUUID()}.tmp`;
+async function writeTemporary(
+  flag: string,
+  path: string,
+  text: string,
+  use: (temporary: string) => Promise<void>,
+) {
+  const temporary = `${realPath(path)}.${randomUUID()}.tmp`;
   try {
-    await writeFile(temporary, text, { flag: "wx" });
-    return temporary;
+    const { mode } = await stat(path).catch(() => ({ mode: 0o666 }));
+    await writeFile(temporary, text, { flag: "wx", mode });
+    await use(temporary);
   } catch (fault) {
     await rm(temporary, { force: true }).catch(() => {});
     throw unwritable(flag, path, (fault as NodeJS.ErrnoException).code);

@@ -1,6 +1,7 @@
 // `bivariant survey`: its outputs and exit codes, what it refuses before the first request, and
 // Ctrl-C. What it finds out, and what it reads and writes, is tested in test/survey.
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { existsSync, mkdirSync, openSync } from "node:fs";
+import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parse } from "csv-parse/sync";
@@ -124,6 +125,27 @@ describe("survey", () => {
     expect(leaksOf({ stdout: page + rows.flat().join(), stderr: "" })).toEqual([]);
     const names = ["customers.csv", "key.pem", "out.csv", "out.html"];
     expect((await readdir(folder)).sort()).toEqual(names);
+  });
+
+  test("--html writes the file behind a link, and keeps its mode", async () => {
+    await writeFile(path("page.html"), "old", { mode: 0o600 });
+    await symlink("page.html", path("link.html"));
+    const args = ["survey", await customers(sound()), "--html", path("link.html")];
+    expect(await cli(args, env)).toMatchObject({ code: 0 });
+    expect(await readFile(path("page.html"), "utf8")).toContain("<title>");
+    expect((await stat(path("page.html"))).mode & 0o777).toBe(0o600);
+  });
+
+  test("refuses a report that has become a folder, and leaves no other file", async () => {
+    const { url } = await listen((_, response) => {
+      mkdirSync(path("page.html"), { recursive: true });
+      response.writeHead(404).end();
+    });
+    const args = ["survey", await customers(`baseUrl\n${url}`), "--html", path("page.html")];
+    const { code, stderr } = await cli(args, env);
+    expect(code).toBe(2);
+    expect(stderr).toContain("--html names a file that cannot be written (EISDIR)");
+    expect((await readdir(folder)).sort()).toEqual(["customers.csv", "key.pem", "page.html"]);
   });
 
   test("--csv - prints the CSV in place of the table", async () => {
