@@ -263,6 +263,14 @@ describe("an interrupted survey", () => {
     expect(await readdir(folder)).not.toContain("state");
   });
 
+  test.skipIf(!existsSync("/dev/full"))("whose output is lost keeps its state file", async () => {
+    const args = ["survey", await customers(sound()), "--state", path("state"), "--csv", "-"];
+    const { ended } = await startProcess(args, env, openSync("/dev/full", "w"));
+    expect(await ended).toMatchObject({ code: 70 });
+    const again = await cli([...args, "--dry-run"], env);
+    expect(again.stdout).toContain("At most 0 requests to 0 customers");
+  });
+
   test("without a state file says that there is one, and with --json ends with one line", async () => {
     const running = startCli(["survey", await file(), "--json"], env);
     await running.seen(/("works"[\s\S]*){3}/);

@@ -1,6 +1,7 @@
 /** `bivariant survey`: which of many customers runs which variant, and which of them work. */
 import { rm } from "node:fs/promises";
 import { basename, dirname } from "node:path";
+import { setImmediate as turn } from "node:timers/promises";
 import type { Command } from "commander";
 import {
   type Change,
@@ -166,8 +167,12 @@ async function run(command: Command, file: string, flags: Flags, context: Contex
     const compared = since && { since: basename(since), gone: comparison?.gone() };
     await writeWhole("--html", html, resultsPage(results, { startedAt, seconds, ...compared }));
   }
+  const failing = report.end();
+  // Lost output is reported in the next turn. The same command can then go on from the state file.
+  await turn();
+  signal.throwIfAborted();
   if (stateFile !== undefined) await rm(stateFile);
-  if (report.end() > 0) finish(exitCodes.checkSaidNo);
+  if (failing > 0) finish(exitCodes.checkSaidNo);
 }
 
 /**
