@@ -60,7 +60,7 @@ function invalid(message: string): SurveyError {
 
 export function readCsv(text: string, checkHeader: (names: readonly string[]) => void): ReadRows {
   // Spreadsheets of many countries separate by semicolons.
-  const delimiter = /^[^\n]*?([,;\t])/.exec(text)?.[1] ?? ",";
+  const delimiter = /^[\r\n]*[^\r\n]*?([,;\t])/.exec(text)?.[1] ?? ",";
   let header: readonly string[] | undefined;
   const rows: Row[] = [];
   const wrong: WrongRow[] = [];
@@ -81,7 +81,8 @@ export function readCsv(text: string, checkHeader: (names: readonly string[]) =>
     return null;
   };
   try {
-    parse(text, {
+    // The package counts a CRLF within quotes as two lines.
+    parse(text.replaceAll("\r\n", "\n"), {
       delimiter,
       trim: true,
       relax_column_count: true,

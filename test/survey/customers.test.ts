@@ -55,6 +55,7 @@ describe("customers are read from", () => {
     ["CSV", csv, [2, 4]],
     ["CSV with a byte order mark and CRLF", `\ufeff${csv.replaceAll("\n", "\r\n")}`, [2, 4]],
     ["CSV with semicolons", semicolons, [2, 4]],
+    ["CSV with semicolons after an empty line", `\r\n${semicolons}`, [3, 5]],
     ["JSON lines", jsonLines, [1, 3]],
     ["YAML, in which every value is a text", yaml, [2, 9]],
     ["a JSON array", JSON.stringify([one, two]), [1, 1]],
@@ -70,11 +71,14 @@ describe("customers are read from", () => {
     });
   });
 
-  test("CSV whose cells have line breaks, with the line at which each row begins", async () => {
-    const text = `baseUrl,note\nhttps://a.example,"one\ntwo"\nhttps://b.example,three\n`;
-    const { customers } = await read(text);
-    expect(customers.map(({ line }) => line)).toEqual([2, 4]);
-  });
+  test.each(["\n", "\r\n"])(
+    "CSV whose cells have line breaks, with the line at which each row begins: %j",
+    async (end) => {
+      const text = `baseUrl,note\nhttps://a.example,"one\ntwo"\nhttps://b.example,three\n`;
+      const { customers } = await read(text.replaceAll("\n", end));
+      expect(customers.map(({ line }) => line)).toEqual([2, 4]);
+    },
+  );
 });
 
 describe("a wrong row is reported with its line:", () => {
