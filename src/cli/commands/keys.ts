@@ -221,7 +221,7 @@ async function configuredJwks(command: Command, also: readonly string[] = [], co
       : `Two different keys have the kid ${wireText(same.kid)}. ` +
           "Remove --a-key-id and BIVARIANT_A_KEY_ID, so that the kid of the new key is its " +
           "thumbprint.",
-    { option: "keyId" },
+    { option: "also" },
   );
 }
 
