@@ -18,9 +18,9 @@ interface NamedFile {
  */
 export async function checkReports(
   reports: readonly NamedFile[],
-  others: readonly string[],
+  others: readonly (string | undefined)[],
 ): Promise<void> {
-  const taken = new Set(others.map(realPath));
+  const taken = new Set(others.map((path = "-") => realPath(path)));
   for (const { flag, path } of reports) {
     if (taken.has(realPath(path)))
       throw invalidFlag(flag, `would overwrite another file of this run: ${path}`);

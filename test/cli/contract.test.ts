@@ -263,6 +263,8 @@ describe("before anything is sent, it refuses", () => {
     ["--target FILE", "that is not valid JSON", "{"],
     ["--target FILE", "that is not a JSON object", "[]"],
     ["--target FILE", "secondTenant", { secondTenant: "umbrella" }],
+    ["--target FILE --html FILE", "--html would overwrite another file of this run", {}],
+    ["--baseline FILE --junit FILE", "--junit would overwrite another file", { results: [] }],
     ["--target FILE", noKey, { secondKey }],
     ["--target FILE", twice, { serviceAccount }],
   ])("%s: %s", async (args, says, target) => {
@@ -272,7 +274,11 @@ describe("before anything is sent, it refuses", () => {
     let requests = 0;
     const { url } = await listen(() => requests++);
     const env = { ...deployment.env, BIVARIANT_BASE_URL: url };
-    const ended = await refused(["contract", ...args.replace("FILE", file).split(" ")], env, says);
+    const ended = await refused(
+      ["contract", ...args.replaceAll("FILE", file).split(" ")],
+      env,
+      says,
+    );
     expect(leaksOf(ended, ["another secret"])).toEqual([]);
     expect(requests).toBe(0);
   });

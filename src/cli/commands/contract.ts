@@ -176,7 +176,7 @@ async function tryContract(settings: Settings, flags: Flags, context: Context) {
   const chosen = chooseCases({ only, safe }, listCommand);
   const before = baseline === undefined ? undefined : await readBaseline(baseline, signal);
   const reports = reportsOf(flags);
-  await checkReports(reports, []);
+  await checkReports(reports, [file, baseline]);
   const lent = await readTarget(settings, file);
   const person = login ? await withPerson(lent, port, context) : undefined;
   const target = person?.target ?? lent;

@@ -110,7 +110,7 @@ async function run(command: Command, file: string, flags: Flags, context: Contex
     ...(csv === undefined || isCsvPrinted ? [] : [{ flag: "--csv", path: csv }]),
     ...(html === undefined ? [] : [{ flag: "--html", path: html }]),
   ];
-  await checkReports(reports, [file, stateFile ?? "-", since ?? "-"]);
+  await checkReports(reports, [file, stateFile, since]);
   if (stateFile !== undefined && [file, since].includes(stateFile))
     throw invalidFlag("--state", "names a file that is read too. Name another file.");
   const { customers, wrong } = await readCustomers(await readFileOf("<file>", file, signal), {
