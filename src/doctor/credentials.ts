@@ -52,7 +52,7 @@ export async function readSecretFrom(
     invalid(`The file with the ${what} ${text}. Check the path in ${names}.`);
   if (bytes === undefined) throw problem(`is larger than ${longestSecret} bytes`);
   // Other bytes would become replacement characters, and another secret would be sent.
-  if (!isUtf8(bytes)) throw problem("is not UTF-8");
+  if (!isUtf8(bytes)) throw problem("is not text in UTF-8");
   const secret = bytes.toString("utf8").replace(/^\ufeff|\r?\n$/g, "");
   if (secret.trim() === "") throw problem("is empty");
   return secret;

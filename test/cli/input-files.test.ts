@@ -77,7 +77,7 @@ describe.skipIf(process.platform === "win32")("a file", () => {
 
   test.each(ways)("that is not UTF-8 is refused: $args", async ({ args, flag }) => {
     await writeFile(at("latin-1"), Buffer.from('{ "title": "Zürich" }', "latin1"));
-    await refused(argsOf(args, at("latin-1")), deployment.env, flag, "is not UTF-8");
+    await refused(argsOf(args, at("latin-1")), deployment.env, flag, "UTF-8");
   });
 
   test.each(piped)("that is a pipe without a writer is left at Ctrl-C: %s", async (args) => {
