@@ -27,7 +27,7 @@ export function requireObject<T extends object>(option: string, value: T): T {
   throw invalidOption(option, "must be an object");
 }
 
-/** Refuses what is no store, as a client of Redis. @throws ConfigurationError `option_invalid` */
+/** Refuses another object than a store. @throws ConfigurationError `option_invalid` */
 export function requireStore(store: unknown): void {
   const methods = Object(store) as Record<string, unknown>;
   if (["get", "set", "delete", "lock"].every((name) => typeof methods[name] === "function")) return;

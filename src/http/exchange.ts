@@ -84,7 +84,9 @@ export async function readBounded(response: Response, variant: Variant): Promise
 
 /** Ends a body that is not read, or not to its end, since it would hold its connection. */
 export function discard({ body }: Response): void {
-  body?.cancel?.().catch(() => {});
+  // The body of node-fetch is a stream of Node.
+  if (body && "destroy" in body) (body as unknown as { destroy(): void }).destroy();
+  else body?.cancel().catch(() => {});
 }
 
 /** Parses a string as a JSON object. Returns `undefined` if it is not one. */

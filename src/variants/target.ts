@@ -44,7 +44,7 @@ export function parseBaseUrl(
       `baseUrl ${problem}. Pass the address of the deployment, such as "https://customer.example".`,
       { option: "baseUrl" },
     );
-  if (typeof baseUrl !== "string" || baseUrl.trim() === "") throw invalid("is missing or no string");
+  if (typeof baseUrl !== "string" || baseUrl.trim() === "") throw invalid("is missing or not a string");
   let url: URL;
   try {
     url = new URL(baseUrl);
@@ -117,7 +117,7 @@ export function parseTenantId(tenantId: unknown, pattern: RegExp = defaultTenant
       `tenantId ${problem}. Pass the tenant's id as in the customer's URLs, such as "acme".`,
       { option: "tenantId" },
     );
-  if (typeof tenantId !== "string" || tenantId === "") throw invalid("is missing or no string");
+  if (typeof tenantId !== "string" || tenantId === "") throw invalid("is missing or not a string");
   if (/^\{.*\}$/.test(tenantId))
     throw invalid("is a placeholder in braces that was never substituted");
   if (pattern === defaultTenantIdPattern && !pattern.test(tenantId))

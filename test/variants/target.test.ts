@@ -113,8 +113,8 @@ describe("the tenant id", () => {
     });
 
     test("that is a number is not said to be missing alone", () => {
-      expect(() => parseTenantId(7)).toThrow("tenantId is missing or no string.");
-      expect(() => parseBaseUrl(new URL("https://a.example"))).toThrow("no string");
+      expect(() => parseTenantId(7)).toThrow("tenantId is missing or not a string.");
+      expect(() => parseBaseUrl(new URL("https://a.example"))).toThrow("not a string");
     });
   });
 
