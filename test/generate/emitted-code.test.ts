@@ -408,6 +408,15 @@ const rows: readonly Row[] = [
 const components = {
   schemas: {
     Text: { type: "string", minLength: 1 },
+    Secret: { type: "string", writeOnly: true },
+    Account: object({
+      properties: {
+        name: string,
+        pin: { ...string, writeOnly: true },
+        secret: { $ref: "#/components/schemas/Secret" },
+      },
+      required: ["name", "pin", "secret"],
+    }),
     Tree: {
       type: "object",
       required: ["children"],
@@ -466,6 +475,13 @@ describe("the generated schemas mean the same to zod and Ajv", () => {
     const { emulation } = await compiled.load<{ emulation: Answers }>("emulation");
     const { body } = emulation.B[`row${index}`] ?? {};
     expect([body, body === undefined || witness(body)]).toEqual([body, true]);
+  });
+
+  test("an answer may lack what is required and only written", () => {
+    const account = schemas.B.components.Account?.();
+    const isAllowed = (value: object) => account?.safeParse(value).success;
+    const kept = { name: "Ann", pin: "1", secret: "2" };
+    expect([{ name: "Ann" }, kept, { pin: "1" }].map(isAllowed)).toEqual([true, true, false]);
   });
 
   test("a body's keywords beside its $ref are checked too", () => {

@@ -2,11 +2,11 @@
  * What requests look like, for emulation.ts: every parameter and body with its schema, without what
  * checks nothing.
  */
-import { atPointer, type Document, follow, referenceTarget } from "../document/document.js";
-import { entriesOf, isObject, type JsonObject } from "../document/source-file.js";
+import { atPointer, type Document, referenceTarget } from "../document/document.js";
+import { isObject } from "../document/source-file.js";
 import type { Operation } from "../operations/list-operations.js";
 import { isJsonSequence, type Parameter } from "../operations/messages.js";
-import { ANNOTATIONS } from "../schemas/checked-schema.js";
+import { ANNOTATIONS, requiredOf } from "../schemas/checked-schema.js";
 import { isParameter } from "./call-types.js";
 
 export interface DocumentedRequests {
@@ -90,8 +90,7 @@ function bareSchema(document: Document, schemas: Map<string, unknown>, source: u
         !(key === "format" && UNCHECKED_FORMATS.has(member)),
     );
     const members = kept.map(([key, member]) => {
-      if (key === "required" && Array.isArray(member))
-        return [key, withoutReadOnly(document, value, member)];
+      if (key === "required") return [key, requiredOf(document, value, "readOnly")];
       if (INSTANCES.has(key)) return [key, member];
       if (key === "oneOf" && value.anyOf === undefined) return ["anyOf", bare(member)];
       if (!MAPS_OF_SCHEMAS.has(key) || !isObject(member)) return [key, bare(member)];
@@ -112,18 +111,4 @@ function bareSchema(document: Document, schemas: Map<string, unknown>, source: u
     );
   };
   return bare(source);
-}
-
-/** What is only read need not be sent, although the answers have it (OpenAPI 3.0.3, `readOnly`). */
-function withoutReadOnly(
-  document: Document,
-  { properties }: JsonObject,
-  required: readonly unknown[],
-): unknown[] {
-  const members = new Map(entriesOf(properties));
-  return required.filter((name) => {
-    const member = members.get(String(name));
-    const { value } = follow(document, member, "");
-    return ![member, value].some((one) => isObject(one) && one.readOnly === true);
-  });
 }

@@ -5,12 +5,13 @@
  */
 import { FORMATS, patternOf } from "../../json-schema/formats.js";
 import { mostAlike } from "../../option-names.js";
-import { atPointer, type Document, referenceTarget, warnAt } from "../document/document.js";
+import { atPointer, type Document, follow, referenceTarget, warnAt } from "../document/document.js";
 import {
   entriesOf,
   isObject,
   type JsonObject,
   keysOf,
+  listOf,
   pointerTo,
 } from "../document/source-file.js";
 
@@ -195,10 +196,28 @@ export function checkedSchema(source: unknown, pointer: string, naming: Naming):
     const read = reader(value, at, naming);
     if (read === undefined)
       refuse(`${JSON.stringify(keyword)} must be ${must}${hintFor(keyword, value)}`);
-    else found.push([keyword, read]);
+    else if (keyword !== "required") found.push([keyword, read]);
+    else found.push([keyword, requiredOf(document, source, "writeOnly")]);
   }
   const discriminator = discriminatorOf(source, pointer, naming);
   return { ...Object.fromEntries(found), ...(discriminator && { discriminator }) };
+}
+
+/**
+ * The required members of an answer, which lacks what is only written, or of a request, which lacks
+ * what is only read (OpenAPI 3.0.3, Schema Object).
+ */
+export function requiredOf(
+  document: Document,
+  { properties, required }: JsonObject,
+  except: "readOnly" | "writeOnly",
+): unknown[] {
+  const members = new Map(entriesOf(properties));
+  return listOf(required).filter((name) => {
+    const member = members.get(String(name));
+    const { value } = follow(document, member, "");
+    return ![member, value].some((one) => isObject(one) && one[except] === true);
+  });
 }
 
 function adviceFor(keyword: string): string {
