@@ -48,6 +48,9 @@ export function requestUrl(
   // result in "..".
   if (hasDotSegment(sent)) throw wouldFold(template, sent.split("/").findIndex(hasDotSegment));
   const search = query === undefined ? "" : querySerializer(query);
+  // Of a serializer of the caller's: the fetch would drop what a "#" begins, and replace the other.
+  if (/[#\p{Surrogate}]/u.test(search))
+    throw invalidOption("querySerializer", 'must encode "#", and not return half a surrogate pair');
   return target.baseUrl + sent + (search === "" ? "" : (route.includes("?") ? "&" : "?") + search);
 }
 
@@ -87,7 +90,8 @@ function wrongPath(kind: "missing" | "invalid", name: string, problem: string): 
  * is kept.
  */
 export function parameterHeaders(header: Values | undefined, entries: Entries): Values | undefined {
-  if (header === undefined || header === null || Symbol.iterator in header) return header;
+  // What is no object is refused with the other headers.
+  if (typeof header !== "object" || header === null || Symbol.iterator in header) return header;
   const written = Object.entries(header).map(([name, value]) => [
     name,
     writeParameter(entryOf(entries, "header", name) ?? { in: "header", name }, value),

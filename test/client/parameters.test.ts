@@ -460,12 +460,17 @@ describe("querySerializer", () => {
     expect(sent.map(({ url }) => url.split("?")[1])).toEqual([written, written]);
   });
 
-  test.each([7, null, () => 7])("that is %s is rejected", async (querySerializer) => {
-    const { call, sent } = inProcess(own);
-    const error = await rejectionOf(call("own", { params: { query: { a: 1 } }, querySerializer }));
-    expect(error).toMatchObject({ code: "option_invalid", option: "querySerializer" });
-    expect(sent).toEqual([]);
-  });
+  test.each([7, null, () => 7, () => "a=b#c", () => "a=\ud800", { allowReserved: true }])(
+    "that is %s is rejected",
+    async (querySerializer) => {
+      const { call, sent } = inProcess(own);
+      const error = await rejectionOf(
+        call("own", { params: { query: { a: "1#2" } }, querySerializer }),
+      );
+      expect(error).toMatchObject({ code: "option_invalid", option: "querySerializer" });
+      expect(sent).toEqual([]);
+    },
+  );
 
   test.each([
     { name: "half a surrogate pair", query: { a: "\ud800" } },

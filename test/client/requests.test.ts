@@ -190,6 +190,11 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
     row("a form that is a number", { params, body: 7 }, "body", "addForm"),
     row("a body of a GET", { params, body: { planted } }, "body", "getDevice"),
     row("a query of nested objects", query({ a: { b: planted } }), "params.query"),
+    row(
+      "params.header that is text",
+      { params: { ...params, header: planted }, body: {} },
+      "headers",
+    ),
     row("an envelope with a line break", envelope(`${planted}\r\nx: y`), "headers"),
     row("an envelope that is null", envelope(null), "envelope"),
     row("an empty envelope", envelope(""), "envelope"),
