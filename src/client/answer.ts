@@ -78,7 +78,9 @@ function documentedTypes(
 ): readonly string[] {
   const own = answers?.[String(status)];
   if (own !== undefined) return own;
-  const shared = answers?.[`${String(status)[0]}XX`] ?? answers?.default;
+  // What `default` has is for no success with an answer of its own.
+  const others = success.includes(status) ? undefined : answers?.default;
+  const shared = answers?.[`${String(status)[0]}XX`] ?? others;
   // What has only JSON, or nothing, is left out of the table, so a status that is not in it may
   // have that too.
   if (shared !== undefined) return [...shared, "application/json"];

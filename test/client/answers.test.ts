@@ -85,6 +85,14 @@ describe("a success", () => {
     if (code === "response_media_type") expect(error.message).toContain(documented.join(", "));
   });
 
+  test.each([text, "text/html"])(
+    "of JSON is not read as the %s of other statuses",
+    async (type) => {
+      const reading = answered({ answers: { default: [type] } }, { type, body: page });
+      expect(await rejectionOf(reading)).toMatchObject({ code: "response_not_json" });
+    },
+  );
+
   const created = { success: [200, 201], answers: { 201: [csv] } };
   const shared = { success: [200, 206], answers: { "2XX": [csv] } };
   const any = { success: [], failure: [404] };

@@ -272,6 +272,16 @@ test("a row names the form of a parameter, a body and an answer where it is not 
       },
       { answers: { 400: ["text/plain", "*/*"], "4XX": ["image/png"] } },
     ],
+    [
+      {
+        responses: {
+          200: { description: "JSON.", content: content("application/json") },
+          204: { description: "Nothing." },
+          "2XX": { description: "Text.", content: content("text/plain") },
+        },
+      },
+      { answers: { 200: ["application/json"], "2XX": ["text/plain"] } },
+    ],
   ];
   const paths = Object.fromEntries(
     rows.map(([more], index) => [

@@ -25,7 +25,13 @@ export function operationTable(
     const parameters = operation.parameters.flatMap((parameter) =>
       parameterEntry(variant, parameter),
     );
-    const answers = Object.fromEntries(responses.flatMap(answerEntry));
+    const unusual = responses.filter(isUnusual);
+    // Beside such a range a success of JSON would look like one of the range.
+    const isInRange = unusual.some(({ key }) => /^2XX$/i.test(key));
+    const written = responses.filter(
+      (one) => unusual.includes(one) || (isInRange && one.key[0] === "2" && one.all.length > 0),
+    );
+    const answers = Object.fromEntries(written.map(answerEntry));
     const entry = {
       method,
       path,
@@ -70,14 +76,14 @@ function contentsEntry(all: readonly Content[]): object {
   };
 }
 
-function answerEntry({
-  key,
-  statuses: [status = 0],
-  all,
-}: Response): [key: string, types: string[]][] {
+/** Whether an answer has other media types than the client expects of one that is not in the table. */
+function isUnusual({ statuses: [status = 0], all }: Response): boolean {
   const isUsual = isSuccess(status)
     ? (mediaType: string) => /^application\/json\s*(?:;|$)/i.test(mediaType)
     : (mediaType: string) => isJson(mediaType) || mediaType === "*/*";
-  const types = all.map(({ mediaType }) => mediaType);
-  return types.every(isUsual) ? [] : [[key.toUpperCase().replace("DEFAULT", "default"), types]];
+  return !all.every(({ mediaType }) => isUsual(mediaType));
+}
+
+function answerEntry({ key, all }: Response): [key: string, types: string[]] {
+  return [key.toUpperCase().replace("DEFAULT", "default"), all.map(({ mediaType }) => mediaType)];
 }
