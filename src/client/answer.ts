@@ -181,7 +181,10 @@ async function refusalOf(
   const kind = isDocumented ? kindOf(type) : "json";
   const read = async () => {
     const whole = limited(response, response.ok ? mostBytes : mostBytesOfRefusal, auth.variant);
-    return kind === "blob" ? whole.blob() : whole.text();
+    if (kind === "blob") return whole.blob();
+    if (kind !== "text") return whole.text();
+    const bytes = await whole.arrayBuffer();
+    return decoderOf(type, response.status, auth.variant).decode(bytes);
   };
   const content = await read().catch((error: unknown) => {
     if (!(error instanceof UnexpectedResponseError)) throw error;

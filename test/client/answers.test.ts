@@ -266,6 +266,7 @@ test.each([
   { row: answers(csv), type: text, body: "7", error: 7 },
   { row: { success: [] }, type: text, body: "7", error: 7 },
   { row: answers(csv), type: "text/html", body: page, error: page },
+  { row: of404(csv), type: `${csv}; charset=latin1`, body: Buffer.from([0xe4]), error: "ä" },
   { row: of404(csv), type: csv, body: "", error: undefined },
   { row: of404(png), type: png, body: "", error: undefined },
   { row: answers(png), type: json, body: tooLarge, error: undefined },
