@@ -116,6 +116,20 @@ test("a document of OpenAPI 3.2 is taken as it is", async () => {
   expect(notices).toEqual([]);
 });
 
+test("a reference to a media type of OpenAPI 3.2 is followed", async () => {
+  const mediaTypes = { Text: { schema: { type: "string" } } };
+  const responses = {
+    200: {
+      description: "Text.",
+      content: { "application/json": { $ref: "#/components/mediaTypes/Text" } },
+    },
+  };
+  const document = openapi({ "/a": { get: { operationId: "a", responses } } }, { mediaTypes });
+  const { text } = await generated({ ...document, openapi: "3.2.0" });
+  expect(await text("variant-a.ts")).toMatch(/"application\/json": string;/);
+  expect(await text("schemas.ts")).toContain('"type":"string"');
+});
+
 describe("a document of Swagger 2.0", () => {
   const info = { title: "Old", version: "1" };
   const swagger = `swagger: "2.0"

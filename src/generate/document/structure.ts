@@ -2,7 +2,7 @@
  * Holds the parts of a document against the shapes that OpenAPI gives them, so that all else can
  * rely on these.
  */
-import { type Document, METHODS, refuseAt, warnAt } from "./document.js";
+import { type Document, follow, METHODS, refuseAt, warnAt } from "./document.js";
 import { isObject, pointerTo } from "./source-file.js";
 
 interface Shape {
@@ -72,6 +72,8 @@ const root: Shape = {
         callbacks: { map: callback },
         securitySchemes: { map: referable() },
         pathItems: { map: pathItem },
+        // Those of OpenAPI 3.2.
+        mediaTypes: { map: media },
       },
     },
     // Those of Swagger 2.0.
@@ -94,6 +96,9 @@ export function checkStructure(document: Document): void {
     shape: Shape,
     pointer: string,
   ): void => {
+    // In OpenAPI 3.2 a media type may be a reference, which only schemas are later on.
+    if (shape === media && Object.hasOwn(Object(holder[key]), "$ref"))
+      holder[key] = document.findings.attempt(() => follow(document, holder[key], pointer).value);
     const value = holder[key];
     const hasShape = shape.list === undefined ? isObject(value) : Array.isArray(value);
     if (hasShape) checkInside(value as object, shape, pointer);
