@@ -214,7 +214,7 @@ const nameOfFetch = /^(?:expect|host|keep-alive|transfer-encoding|upgrade)$/;
 
 /**
  * Merges headers of any realm into a plain record with lower-case names. It is cheaper than the
- * class, and any fetch accepts it. Later headers win; `null` or `undefined` removes a header. An
+ * class, and any fetch accepts it. Later arguments win; `null` or `undefined` removes a header. An
  * error message never contains a value.
  */
 export function headerRecord(
@@ -225,8 +225,10 @@ export function headerRecord(
     if (headers === undefined || headers === null) continue;
     if (typeof headers !== "object")
       throw invalidOption("headers", "must be an object or a list of pairs");
-    const entries = Symbol.iterator in headers ? headers : Object.entries(headers);
-    for (const entry of entries as Iterable<unknown>) {
+    const isList = Symbol.iterator in headers;
+    /** A name that a list has twice is one header (RFC 9110 section 5.3). */
+    const listed = new Set<string>();
+    for (const entry of (isList ? headers : Object.entries(headers)) as Iterable<unknown>) {
       if (!Array.isArray(entry) || entry.length !== 2)
         throw invalidOption("headers", "must hold pairs of a name and a value");
       const [name, value] = entry as [unknown, unknown];
@@ -241,8 +243,11 @@ export function headerRecord(
           `must not hold ${key}: the fetch writes it`,
           "Leave it out.",
         );
-      else if (headerValue.test(text)) record[key] = text;
-      else
+      else if (headerValue.test(text)) {
+        const joint = key === "cookie" ? ";" : ",";
+        record[key] = listed.has(key) && key in record ? `${record[key]}${joint} ${text}` : text;
+        if (isList) listed.add(key);
+      } else
         throw invalidOption(
           "headers",
           `hold a forbidden character, such as a line break, in ${key}`,

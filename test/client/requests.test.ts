@@ -137,6 +137,22 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
     expect(fetch.calls.map((sent) => sent.headers.get("x-mine"))).toEqual(["1", "1"]);
   });
 
+  test("a header that a list has twice is joined as the global fetch does, for call and fetch", async () => {
+    const pairs = [
+      ["X-Tag", "1"],
+      ["cookie", "a=1"],
+      ["x-tag", "2"],
+      ["Cookie", "b=2"],
+    ];
+    const { fetch, sends } = ways(pairs);
+    for (const send of sends) await send();
+    const sent = fetch.calls.map(({ headers }) => [headers.get("x-tag"), headers.get("cookie")]);
+    expect(sent).toEqual([
+      ["1, 2", "a=1; b=2"],
+      ["1, 2", "a=1; b=2"],
+    ]);
+  });
+
   test.each<{ name: string; headers: unknown }>([
     { name: "a name with a space", headers: { "x planted-in-header": "1" } },
     { name: "a value with a line break", headers: { "x-mine": "planted-in-header\r\ny: z" } },
