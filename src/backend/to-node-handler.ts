@@ -247,19 +247,19 @@ async function send(
   incoming: Incoming,
   outgoing: ServerResponse,
 ): Promise<void> {
-  if (outgoing.destroyed) return response.body?.cancel();
+  const { body, headers } = response;
+  if (outgoing.destroyed) return body?.cancel();
   const { stream } = outgoing as { readonly stream?: ServerHttp2Stream };
-  for (const [name, value] of response.headers)
-    if (name !== "set-cookie" && !(stream && name === "connection"))
-      outgoing.setHeader(name, value);
-  const cookies = response.headers.getSetCookie();
-  if (cookies.length > 0) outgoing.setHeader("set-cookie", cookies);
+  for (const [name, value] of headers) {
+    // Middleware may have set other cookies before.
+    if (name === "set-cookie") outgoing.appendHeader(name, value);
+    else if (!(stream && name === "connection")) outgoing.setHeader(name, value);
+  }
   // Otherwise the unread rest of the body would be read as the next request. HTTP/2 closes only its
   // stream.
   if (!incoming.complete && !stream) outgoing.setHeader("connection", "close");
   if (!incoming.complete) stream?.once("finish", () => stream.close());
   outgoing.writeHead(response.status);
-  const { body } = response;
   if (body === null || incoming.method === "HEAD") {
     await body?.cancel();
     return void outgoing.end();

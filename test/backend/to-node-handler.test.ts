@@ -152,12 +152,14 @@ describe("a response", () => {
     const cookies = ["a=1; Path=/", "b=2; Expires=Wed, 21 Oct 2026 07:28:00 GMT"];
     const headers = new Headers({ location: "/x" });
     for (const cookie of cookies) headers.append("set-cookie", cookie);
-    const { url } = await serving(
-      toNodeHandler(() => new Response(null, { status: 303, headers })),
-    );
+    const handler = toNodeHandler(() => new Response(null, { status: 303, headers }));
+    const { url } = await serving((incoming, outgoing) => {
+      outgoing.setHeader("set-cookie", "ofMiddleware=1");
+      handler(incoming, outgoing);
+    });
     const answer = await fetch(url, { redirect: "manual" });
     expect([answer.status, answer.headers.get("location")]).toEqual([303, "/x"]);
-    expect(answer.headers.getSetCookie()).toEqual(cookies);
+    expect(answer.headers.getSetCookie()).toEqual(["ofMiddleware=1", ...cookies]);
   });
 
   test("is streamed, and its source stops when the client goes away", async () => {
