@@ -242,6 +242,9 @@ function nodeStreams(): Promise<Pick<typeof import("node:stream"), "Readable" | 
   return import("node:stream");
 }
 
+/** Without `zstd`, which is not asked for, and which some versions of Node do not decode. */
+const decodedByFetch = /^(?:(?:x-)?gzip|deflate|br)$/i;
+
 async function send(
   response: Response,
   incoming: Incoming,
@@ -250,7 +253,10 @@ async function send(
   const { body, headers } = response;
   if (outgoing.destroyed) return body?.cancel();
   const { stream } = outgoing as { readonly stream?: ServerHttp2Stream };
+  // The body of a response that a fetch returned is decoded, but its headers are of the encoded one.
+  const isDecoded = response.url && decodedByFetch.test(headers.get("content-encoding") ?? "");
   for (const [name, value] of headers) {
+    if (isDecoded && /^content-(?:encoding|length)$/.test(name)) continue;
     // Middleware may have set other cookies before.
     if (name === "set-cookie") outgoing.appendHeader(name, value);
     else if (!(stream && name === "connection")) outgoing.setHeader(name, value);

@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import { connect } from "node:net";
+import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { remoteAddress, toNodeHandler, toWebRequest } from "../../src/backend/index.js";
 import { csrfHeader } from "../../src/backend/request-checks.js";
@@ -160,6 +161,22 @@ describe("a response", () => {
     const answer = await fetch(url, { redirect: "manual" });
     expect([answer.status, answer.headers.get("location")]).toEqual([303, "/x"]);
     expect(answer.headers.getSetCookie()).toEqual(["ofMiddleware=1", ...cookies]);
+  });
+
+  test("of a fetch arrives as it was, although it was compressed on its way", async () => {
+    const source = await serving((_, outgoing) => {
+      const body = gzipSync("a long text ".repeat(100));
+      outgoing.writeHead(200, { "content-encoding": "gzip", "content-length": body.length });
+      outgoing.end(body);
+    });
+    const { url } = await serving(toNodeHandler(() => fetch(source.url)));
+    expect(await (await fetch(url)).text()).toBe("a long text ".repeat(100));
+  });
+
+  test("keeps the encoding that the handler chose", async () => {
+    const body = () => new Response(gzipSync("text"), { headers: { "content-encoding": "gzip" } });
+    const answer = await fetch((await serving(toNodeHandler(body))).url);
+    expect([answer.headers.get("content-encoding"), await answer.text()]).toEqual(["gzip", "text"]);
   });
 
   test("is streamed, and its source stops when the client goes away", async () => {
