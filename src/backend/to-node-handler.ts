@@ -270,6 +270,8 @@ async function send(
     await body?.cancel();
     return void outgoing.end();
   }
+  // The first chunk may come much later, as of an event stream.
+  outgoing.flushHeaders();
   const { Readable, promises } = await nodeStreams();
   // This waits for a slow client, and stops the source when the client goes away.
   await promises.pipeline(Readable.fromWeb(body as NodeReadableStream), outgoing);

@@ -179,6 +179,18 @@ describe("a response", () => {
     expect([answer.headers.get("content-encoding"), await answer.text()]).toEqual(["gzip", "text"]);
   });
 
+  test("has a head that does not wait for the first chunk, as of an event stream", async () => {
+    const first = latch();
+    const pull = async (controller: ReadableStreamDefaultController) => {
+      await first.promise;
+      controller.close();
+    };
+    const { url } = await serving(toNodeHandler(() => new Response(new ReadableStream({ pull }))));
+    const answer = await fetch(url);
+    first.release();
+    expect(await answer.text()).toBe("");
+  });
+
   test("is streamed, and its source stops when the client goes away", async () => {
     const stopped = latch();
     const body = () =>
