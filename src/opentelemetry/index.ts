@@ -134,7 +134,8 @@ function templateOf({
   const prefix = new URL(baseUrl).pathname.replace(/\/$/, "");
   if (purpose === "call") return path === undefined ? undefined : prefix + path;
   if (variant === "A") return tokenEndpointOfA({ baseUrl: prefix, tenantId: "{tenantId}" });
-  return prefix + url.slice(baseUrl.length);
+  // A `refreshPath` may have a query, with a key of a gateway for example.
+  return new URL(url).pathname;
 }
 
 function spanAttributes(request: InterceptedRequest, common: Attributes): Attributes {

@@ -15,11 +15,20 @@ import * as metricsSdk from "@opentelemetry/sdk-metrics";
 import * as traceSdk from "@opentelemetry/sdk-trace-base";
 import { pino } from "pino";
 import { beforeEach, describe, expect, test } from "vitest";
-import { connect, createConnector, type Fetch, type ServiceEvent } from "../../src/index.js";
+import {
+  apiClient,
+  completeLogin,
+  connect,
+  createConnector,
+  type Fetch,
+  type ServiceEvent,
+} from "../../src/index.js";
 import { telemetry } from "../../src/opentelemetry/index.js";
 import { version } from "../../src/version.js";
 import { scriptedService } from "../client/scripted-service.js";
+import { backFromLogin } from "../people/person.js";
 import { importBlock } from "../readme/pages.js";
+import { steppedClock } from "../support/clock.js";
 import { ACCOUNT_SECRET, credentialOf, deployment } from "../support/deployment.js";
 import { noAnswer } from "../support/fetch.js";
 import { jsonAnswer, recordingServer } from "../support/recording-server.js";
@@ -279,6 +288,29 @@ test("a service.fetch has no template, and a method of its own making is _OTHER"
   const method = { "http.request.method": "_OTHER", "http.request.method_original": "PURGE" };
   expect(other?.attributes).toMatchObject(method);
   for (const name of ["url.template", "url.full"]) expect(get?.attributes).not.toHaveProperty(name);
+  expect(shown([spans(), await measured()])).not.toContain("canary");
+});
+
+test("the query of a refreshPath is in no span and no metric", async () => {
+  const clock = steppedClock();
+  const credential = apiClient({
+    clientId: "portal",
+    redirectUri: "https://app.example/callback",
+    authorizationEndpoint: "/login",
+    refreshPath: "/v1/refresh?key=canary",
+  });
+  const options = {
+    baseUrl: "https://service.example/prefix",
+    credential,
+    clock,
+    fetch: async () => Response.json({ access_token: "token", refresh_token: "refresh" }),
+    ...telemetry(),
+  };
+  const auth = await completeLogin({ ...options, ...(await backFromLogin(options)) });
+  clock.advance(3_600_000);
+  await auth.getAccessToken();
+  const [, refresh] = spans();
+  expect(refresh?.attributes["url.full"]).toBe("https://service.example/prefix/v1/refresh");
   expect(shown([spans(), await measured()])).not.toContain("canary");
 });
 
