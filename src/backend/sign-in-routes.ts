@@ -195,19 +195,25 @@ function single(parameters: URLSearchParams, name: string): string | null {
 function parseReturnTo(given: string, request: Request, options: Settings): string {
   const own = ownOrigin(request, options);
   // Browsers drop tabs and newlines inside an address and read a backslash as a slash.
-  const isPlain = !/[\\\p{Cc}]/u.test(given) && given.trim() === given;
+  // In a fragment neither matters.
+  const isPlain = !/^[^#]*[\\\p{Cc}]/u.test(given) && given.trim() === given;
   // It must be a path or an http(s) address. "//host" and "javascript:" are refused.
   const url =
     isPlain &&
     /^(?:\/(?!\/)|https?:\/\/)/i.test(given) &&
     URL.canParse(given, own) &&
     new URL(given, own);
+  if (url) {
+    // Those of a page behind a proxy's login. The browser knows them.
+    url.username = url.password = "";
+    // The login matters more than the place within the page.
+    if (url.href.length > 2_048) url.hash = "";
+  }
   if (
     !url ||
     // Anyone can have it stored without logging in, so it must be short.
     url.href.length > 2_048 ||
     !isAllowedOrigin(url.origin, request, options) ||
-    url.username + url.password !== "" ||
     // A login that returns to one of our routes would start again and never end.
     (url.origin === own && `${url.pathname}/`.startsWith(`${options.path}/`))
   )

@@ -205,7 +205,7 @@ export async function startSession(options: StartSessionOptions = {}): Promise<S
 /** Goes to the backend's login, and stays pending meanwhile. @throws PageError `session_missing` */
 function goToLogin(backend: URL, address: URL, tenant: string | undefined): Promise<never> {
   address.searchParams.set(returnMark, createVerifier());
-  const query = { return_to: address.pathname + address.search, ...(tenant && { tenant }) };
+  const query = { return_to: address.href, ...(tenant && { tenant }) };
   location.href = `${backend}/login?${new URLSearchParams(query)}`;
   return new Promise((_, reject) => {
     // The person went back, and the browser restored the page as it was.

@@ -271,16 +271,18 @@ describeInChromium("in Chromium", (browser) => {
     }
 
     test("goes to the login, and comes back to its address with a mark by which it gets its session", async () => {
-      const { world, page } = await opened("/?view=list&q=a%20b");
+      const { world, page } = await opened("/?view=list&q=a%20b#/devices/7");
       const session = { variant: "B", tenantId: "acme" };
       expect(await loggedIn(world, page)).toMatchObject({ session });
       const [asking, ...login] = ["POST /auth/session", "GET /auth/login", "GET /auth/callback"];
       expect(paths(world)).toEqual([asking, ...login, asking]);
       const returnTo = asked(world).login.return_to ?? "";
       expect(asked(world).login).toEqual({ return_to: returnTo });
-      const [, mark] = /^\/\?view=list&q=a\+b&bivariant_login=([\w-]{43})$/.exec(returnTo) ?? [];
+      const { origin, search, hash } = new URL(returnTo);
+      expect([origin, hash]).toEqual([world.plugin.origin, "#/devices/7"]);
+      const [, mark] = /^\?view=list&q=a\+b&bivariant_login=([\w-]{43})$/.exec(search) ?? [];
       expect(asked(world).sessions).toEqual([{ login: null }, { login: mark }]);
-      expect(page.url()).toBe(`${world.plugin.origin}/?view=list&q=a+b`);
+      expect(page.url()).toBe(`${world.plugin.origin}/?view=list&q=a+b#/devices/7`);
       // A browser logs every 401 as an error, so the answer to a page without a session has another
       // status.
       expect(world.errors).toEqual([]);
