@@ -47,12 +47,15 @@ export function telemetry(options: TelemetryOptions = {}): { readonly intercept:
     throw invalidOption("tracer", "must be a Tracer", "Take one from the getTracer of a provider.");
   if (ownMeter !== undefined && typeof ownMeter?.createHistogram !== "function")
     throw invalidOption("meter", "must be a Meter", "Take one from the getMeter of a provider.");
-  let durations: Histogram | undefined;
+  let known: Meter | undefined;
+  let durations: Histogram;
   const intercept: Intercept = async (request, send) => {
     // The global providers are looked up late, so that they may be registered after this option was
     // made.
     const tracer = ownTracer ?? trace.getTracer("bivariant", version);
-    durations ??= histogramOf(ownMeter ?? metrics.getMeter("bivariant", version));
+    const meter = ownMeter ?? metrics.getMeter("bivariant", version);
+    if (meter !== known) durations = histogramOf(meter);
+    known = meter;
     const common = commonAttributes(request);
     const attributes = { ...common, ...spanAttributes(request, common) };
     const span = tracer.startSpan(nameOf(common), { kind: SpanKind.CLIENT, attributes });

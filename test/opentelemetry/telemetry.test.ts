@@ -44,7 +44,8 @@ const early = telemetry();
 context.setGlobalContextManager(new AsyncLocalStorageContextManager());
 propagation.setGlobalPropagator(new W3CTraceContextPropagator());
 trace.setGlobalTracerProvider(new traceSdk.BasicTracerProvider({ spanProcessors }));
-metrics.setGlobalMeterProvider(new metricsSdk.MeterProvider({ readers: [reader] }));
+const meterProvider = new metricsSdk.MeterProvider({ readers: [reader] });
+metrics.setGlobalMeterProvider(meterProvider);
 
 beforeEach(async () => {
   await reader.forceFlush();
@@ -312,6 +313,15 @@ test("the query of a refreshPath is in no span and no metric", async () => {
   const [, refresh] = spans();
   expect(refresh?.attributes["url.full"]).toBe("https://service.example/prefix/v1/refresh");
   expect(shown([spans(), await measured()])).not.toContain("canary");
+});
+
+test("a request before the provider of metrics is registered does not leave the later ones out", async () => {
+  metrics.disable();
+  const { call } = scriptedService("B", undefined, telemetry());
+  await call("listDevices");
+  metrics.setGlobalMeterProvider(meterProvider);
+  await call("listDevices");
+  expect(await measured()).toHaveLength(1);
 });
 
 test("another tracer and meter replace the global ones, for example to leave the metrics out", async () => {
