@@ -47,7 +47,7 @@ type Incoming = IncomingMessage & { readonly originalUrl?: string; readonly body
  * streamed both ways. If a parser has read a body, the `body` of the request is passed on as JSON,
  * as in Express; without it, to read the body fails. If the client goes away, the `signal` is
  * aborted. A handler that throws, or that returns no `Response`, is answered with 500
- * `backend_failed`. A body may keep its reader waiting for `timeoutMs` in all (default 10 s; raise
+ * `backend_failed`; what it threw is printed with `console.error`. A body may keep its reader waiting for `timeoutMs` in all (default 10 s; raise
  * it for uploads over slow connections). Then reading it fails, and a handler that throws this
  * error is answered with 408 `body_timeout`.
  *
@@ -121,7 +121,11 @@ async function serve(
     if (!isResponse)
       response = refusal({ ...failed, message: "The handler did not return a Response." });
   } catch (error) {
-    response = refusal(error instanceof Refusal ? error.answer : failed);
+    const isRefusal = error instanceof Refusal;
+    // Nothing else shows what a handler threw.
+    if (!isRefusal && !gone.signal.aborted)
+      console.error("bivariant/backend, toNodeHandler:", error);
+    response = refusal(isRefusal ? error.answer : failed);
   }
   await send(response, incoming, outgoing);
 }

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { remoteAddress, toNodeHandler, toWebRequest } from "../../src/backend/index.js";
 import { csrfHeader } from "../../src/backend/request-checks.js";
 import { latch } from "../people/person.js";
@@ -230,7 +230,7 @@ describe("a response", () => {
     await cancelled.promise;
   });
 
-  test("is a 500 without the error's text if the handler throws or returns no Response, and a broken connection if its body breaks", async () => {
+  test("is a 500 without the error's text, which is printed, if the handler throws or returns no Response, and a broken connection if its body breaks", async () => {
     const fail = () => {
       throw new Error("canary");
     };
@@ -241,6 +241,8 @@ describe("a response", () => {
         return {} as never;
       }),
     );
+    const printed = vi.spyOn(console, "error").mockImplementation(() => {});
+    onTestFinished(() => printed.mockRestore());
     await expect(fetch(`${url}/breaks`).then((broken) => broken.text())).rejects.toThrow();
     for (const [path, message] of [
       ["/throws", "The backend failed."],
@@ -250,6 +252,9 @@ describe("a response", () => {
       const body = { error: "backend_failed", message };
       expect([answer.status, await answer.json()]).toEqual([500, body]);
     }
+    expect(printed.mock.calls).toEqual([
+      ["bivariant/backend, toNodeHandler:", new Error("canary")],
+    ]);
   });
 });
 
