@@ -462,6 +462,19 @@ describe("a session in a cookie", () => {
     expect(answer.expiresAt).toBe(clock.now() + 3_600_000);
   });
 
+  test("of one backend is not replaced by that of another at another path of its origin", async () => {
+    const parts = rig({ ...cookie, path: "/planner/auth" });
+    const reports = parts.another({ path: "/reports/auth" });
+    const browser = new TestBrowser((request) => {
+      const { pathname } = new URL(request.url);
+      return pathname.startsWith("/planner/") ? parts.backend(request) : reports(request);
+    }, OWN);
+    const opened = await browser.post("/planner/auth/launch", parts.launchBody());
+    const own = withCsrf((await opened.json()) as SessionAnswer);
+    expect((await browser.post("/reports/auth/launch", parts.launchBody())).status).toBe(200);
+    expect((await browser.get("/planner/auth/me", own)).status).toBe(200);
+  });
+
   test("changes nothing without the CSRF token of this session, and is removed at logout", async () => {
     const { browser, launch, backend } = rig(cookie);
     const { csrf = "" } = await launch();
