@@ -1,18 +1,12 @@
-// The jti values that plugins have used, each remembered for as long as an assertion with it can be
-// accepted.
+// The jti values that plugins have used. "A repeat is refused" (description, section 2.2), however
+// late it comes, so that a client whose jti is not unique is found out when its token is renewed.
 import type { PluginIdentity } from "../registrations/keys.js";
 import { type Ending, ExpiringMap } from "../state/expiring-map.js";
 
-/**
- * An assertion is accepted from 30 s before its iat until 330 s after it; 30 s are added against
- * rounding.
- */
-const MEMORY_MS = 390_000;
-/** This suffices for 2,500 assertions per second. */
+/** If there are more, the oldest are forgotten: at 2,500 assertions per second, after 400 s. */
 const MOST = 1_000_000;
 
 export class JtiMemory {
-  /** A repeat is refused until the end of each. */
   readonly #used: ExpiringMap<Ending>;
 
   constructor(clock: () => number) {
@@ -20,11 +14,10 @@ export class JtiMemory {
   }
 
   /** Returns whether the plugin may use it, once. Two plugins, or two tenants, may use the same. */
-  use({ tenantId, clientId }: PluginIdentity, jti: string, now: number): boolean {
+  use({ tenantId, clientId }: PluginIdentity, jti: string): boolean {
     const key = JSON.stringify([tenantId, clientId, jti]);
-    const used = this.#used.find(key);
-    if (used !== undefined && now < used.expiresAt) return false;
-    this.#used.set(key, { expiresAt: now + MEMORY_MS });
+    if (this.#used.find(key) !== undefined) return false;
+    this.#used.set(key, { expiresAt: Number.POSITIVE_INFINITY });
     return true;
   }
 }

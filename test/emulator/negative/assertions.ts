@@ -184,6 +184,11 @@ export const replays: readonly Row[] = [
       exp: now + 330,
     })),
     "a jti that was spent on a refused grant": sameId(exchange),
+    "a new assertion with the jti of one that expired an hour ago": async (world) => {
+      await world.requestToken(one);
+      world.wait(3600);
+      return world.requestToken(one);
+    },
   }),
   ...group(refusing(ok({ 200: 1, 400: 19 }), "assertion.replay"), {
     "all but one of 20 concurrent posts of one assertion": async (world) => {
