@@ -72,6 +72,16 @@ describe("an entry", () => {
       entry: { ...noCaller, status: 429, tenantId: "acme", grant: undefined },
     },
     {
+      name: "of a call without a token has the tenant in the path",
+      ask: (client) => client.call(undefined),
+      entry: { ...noCaller, status: 401, rule: "bearer.present", tenantId: "acme" },
+    },
+    {
+      name: "of a token request by GET has the tenant in the path",
+      ask: (client) => client.emulator.fetch(client.tokenUrl()),
+      entry: { status: 405, tenantId: "acme" },
+    },
+    {
       name: "of a login's code has its grant, which the request omits",
       client: portal,
       ask: (client) => client.personTokens(),

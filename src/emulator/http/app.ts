@@ -72,12 +72,13 @@ export function createApp(settings: Settings, prefix: string): App {
     request: Request,
   ): Promise<Response> => {
     const here = router.at(path);
+    const [first] = here;
+    if (first?.operation.variant === "A") exchange.note.tenantId = first.parameters.tenantId;
     const of = (method: string) => here.find(({ operation }) => operation.method === method);
     // HEAD is answered like GET, without the content (RFC 9110 section 9.3.2).
     const found = of(request.method) ?? (request.method === "HEAD" ? of("GET") : undefined);
     if (found !== undefined) return answerOperation({ ...exchange, request, ...found });
-    const [other] = here;
-    if (other !== undefined) return refuseMethod({ ...exchange, request, ...other }, here);
+    if (first !== undefined) return refuseMethod({ ...exchange, request, ...first }, here);
     return notFound(path, exchange);
   };
   const notFound = (path: string, { deployment, note }: Exchange): Response => {
@@ -132,10 +133,8 @@ function operationsOf(settings: Settings): Operation[] {
       variant: "A",
       path: TOKEN_PATH_A,
       methodRule: "token-request.method",
-      handler({ deployment, request, note, parameters: { tenantId = "" } }) {
-        note.tenantId = tenantId;
-        return answerTokenRequest(deployment, tenantId, request, note);
-      },
+      handler: ({ deployment, request, note, parameters: { tenantId = "" } }) =>
+        answerTokenRequest(deployment, tenantId, request, note),
     },
     tokenOfB(
       TOKEN_PATH_B,
@@ -171,7 +170,7 @@ function answerOperation({
   Object.assign(arrival.note, { variant, endpoint, operation });
   // A fault that is armed from here on applies to the next request.
   if (endpoint === "page" || !arrival.deployment.faults.isArmed) return handler(arrival);
-  const tenantId = variant === "A" ? arrival.parameters.tenantId : undefined;
+  const { tenantId } = arrival.note;
   return underFaults({ ...arrival, endpoint, tenantId }, () => handler(arrival));
 }
 

@@ -135,10 +135,9 @@ function hostRoute(
   answer: (visit: HostVisit) => Promise<Response>,
 ): PageRoute {
   const answerVisit = (visit: Visit) => {
-    const { deployment, parameters, note } = visit;
+    const { deployment, parameters } = visit;
     const { tenantId = "" } = parameters;
     if (!tenantIdSchema.safeParse(tenantId).success) return answerJson({ error: "not_found" }, 404);
-    note.tenantId = tenantId;
     const place: SessionPlace = {
       sessions: deployment.hostSessions,
       cookie: "emulator-host",
