@@ -24,6 +24,13 @@ const scoped = { security: [{ token: ["devices:execute"] }], parameters: [parame
 const started = { responses: { 202: { description: "Started." } } };
 const named = { type: "object", properties: { deviceId: text } };
 const body = { requestBody: { content: { "application/json": { schema: named } } } };
+const form = {
+  requestBody: { content: { "application/x-www-form-urlencoded": { schema: named } } },
+};
+const marked = (more: object) => ({
+  parameters: [{ name: "ids", schema: { type: "array", items: text }, "x-device": true, ...more }],
+  ...started,
+});
 
 /** The same operations under the base path of either variant. */
 function document(base: string): object {
@@ -40,6 +47,10 @@ function document(base: string): object {
     ...get("/export", "exportAll", answer({ example: "a;b" }, 200, "text/csv")),
     ...get("/settings", "getSettings", { "x-plugin-enabled": false, ...answer({}) }),
     [`${base}/restarts`]: { post: { operationId: "restart", ...body, ...started } },
+    [`${base}/forms`]: { post: { operationId: "sendForm", ...form, ...started } },
+    ...get("/of-header", "ofHeader", marked({ in: "header", name: "X-Target", schema: text })),
+    ...get("/of-query", "ofQuery", marked({ in: "query", explode: false })),
+    ...get("/of-path/{ids}", "ofPath", marked({ in: "path", required: true, style: "label" })),
     [`${base}/schedules/{schedule-id}/start`]: { post: start },
   };
   return openapi(paths, { schemas: { Device } });
@@ -84,10 +95,10 @@ function deployment(
     const outcome = await (await connected).call(operationId, { params: { path }, body });
     return { status: outcome.status, data: outcome.data, body: outcome.error?.body };
   };
-  const get = async (path: string) => {
+  const get = async (path: string, init: RequestInit = {}) => {
     const { value } = await (await connected).auth.getAccessToken();
-    const headers = { authorization: `Bearer ${value}` };
-    return emulator.fetch(baseOf(variant) + path, { headers });
+    const headers = { authorization: `Bearer ${value}`, ...init.headers };
+    return emulator.fetch(baseOf(variant) + path, { ...init, headers });
   };
   return { emulator, call, get };
 }
@@ -163,6 +174,21 @@ describe("documents of a consumer in Variant A", () => {
       expect(refused).toMatchObject({ status: 403, body: undefined });
       expect(emulator.customerLog.last()?.rule).toBe("route.device");
     }
+  });
+
+  test.each<[name: string, send: (device: string) => [path: string, init?: RequestInit]]>([
+    ["a header", (device) => ["/of-header", { headers: { "x-target": device } }]],
+    ["a list in the query", (device) => [`/of-query?ids=d-1,${device}`]],
+    ["a path in another style", (device) => [`/of-path/.d-1,${device}`]],
+    [
+      "a form",
+      (deviceId) => ["/forms", { method: "POST", body: new URLSearchParams({ deviceId }) }],
+    ],
+  ])("a device in %s is read as the document writes it", async (_, send) => {
+    const { emulator, get } = deployment("A", { devices: ["d-1"] });
+    expect((await get(...send("d-1"))).status).toBe(202);
+    expect((await get(...send("d-2"))).status).toBe(403);
+    expect(emulator.customerLog.last()?.rule).toBe("route.device");
   });
 
   test("a route with `x-plugin-enabled: false` refuses plugin tokens", async () => {

@@ -1,14 +1,14 @@
 // Answers a call of an API route: the bearer token, the rules of the route, then the route's own
 // value.
 
-import { parseJson, parseObject, readBody } from "../http/messages.js";
+import { isObject, parseJson, parseObject, readBody } from "../http/messages.js";
 import type { RequestNote } from "../records/journal.js";
 import { grantsInForce, type Plugin } from "../registrations/plugins.js";
 import { answerTo, type Checks, firstRefusal, type Refusal, unless } from "../rules/checks.js";
 import { shown } from "../rules/shown.js";
 import type { Authorization, Deployment, IssuedToken } from "../state/deployment.js";
 import { devicesOf } from "./devices.js";
-import { readCall } from "./requests.js";
+import { type ReadCall, readCall } from "./requests.js";
 import { type ApiCall, type ApiRoute, type ServedRoute, variantOf } from "./route.js";
 
 export async function answerApiCall(
@@ -21,6 +21,7 @@ export async function answerApiCall(
   request: Request,
   note: RequestNote,
 ): Promise<Response> {
+  const { switches } = deployment;
   const variant = variantOf(route);
   const pathTenantId = variant === "A" ? parameters.tenantId : undefined;
   const respond = route.respond ?? (() => ({ operationId: route.operationId, parameters }));
@@ -31,13 +32,17 @@ export async function answerApiCall(
     clientId: "",
     devices: [],
   };
+  /** The call as its document describes it, if it is read for the sake of its devices. */
+  let read: ReadCall | Refusal | undefined;
   if (!route.anonymous) {
     const token = findToken(deployment, variant, request);
     if ("rule" in token) return refuse(deployment, token, logged);
     const { clientId, userId } = token;
     const tenantId = pathTenantId ?? token.tenantId;
     Object.assign(note, { tenantId, clientId });
-    const named = await devicesNamed(route.deviceParameter, parameters, request);
+    const described = route.deviceParameter === undefined ? undefined : await route.describe?.();
+    read = described && (await readCall(described, encoded, request, switches));
+    const named = await devicesNamed(route.deviceParameter, read, parameters, request);
     const refusal = checkCall(deployment, token, tenantId, route, named);
     // The log of another tenant does not show the client.
     logged = tenantId === token.tenantId ? { tenantId, clientId } : { tenantId };
@@ -45,33 +50,39 @@ export async function answerApiCall(
     const devices = devicesOf(deployment.settings.devices, tenantId);
     caller = { tenantId, clientId, userId, devices };
   }
-  const call = await readCall(await route.describe?.(), encoded, request, deployment.switches);
+  const call = read ?? (await readCall(await route.describe?.(), encoded, request, switches));
   if ("rule" in call) return refuse(deployment, call, logged);
   const value = await respond({ variant, ...caller, parameters, ...call, request });
   return callAnswer(deployment, value, request);
 }
 
 /**
- * Returns the devices in the JSON body or the device in the path or, if the path lacks the
- * parameter, all devices in the query. Undefined means that the body cannot be read, so that it may
- * name any device.
+ * Returns the devices that the call names: as its document says or, without one, in the JSON body,
+ * in the path or, if the path lacks the parameter, in the query. Undefined means that they cannot
+ * be read, so that it may name any device. A call that its document refuses reaches no device.
  */
 async function devicesNamed(
   parameter: ApiRoute["deviceParameter"],
-  inPath: Record<string, string>,
+  read: ReadCall | Refusal | undefined,
+  inPath: Readonly<Record<string, string>>,
   request: Request,
 ): Promise<string[] | undefined> {
-  if (parameter === undefined) return [];
+  if (parameter === undefined || (read && "rule" in read)) return [];
   if (typeof parameter === "string") {
-    const device = inPath[parameter];
-    return device === undefined ? new URL(request.url).searchParams.getAll(parameter) : [device];
+    const inQuery = () => new URL(request.url).searchParams.getAll(parameter);
+    const places = read && Object.values({ ...read.params });
+    return idsIn(places?.map((place) => place[parameter]) ?? inPath[parameter] ?? inQuery());
   }
+  if (read?.body !== undefined)
+    return isObject(read.body) ? idsIn(read.body[parameter.name]) : undefined;
   // This is a copy, because the route's own answer may read the body too.
   const body = await readBody(request.clone());
-  if (!("text" in body)) return undefined;
-  const fields = body.text === "" ? {} : parseObject(body.text);
-  if (fields === undefined) return undefined;
-  const ids = [fields[parameter.name] ?? []].flat();
+  const fields = "text" in body && (body.text === "" ? {} : parseObject(body.text));
+  return fields ? idsIn(fields[parameter.name]) : undefined;
+}
+
+function idsIn(value: unknown): string[] | undefined {
+  const ids = [value ?? []].flat(2).filter((id) => id !== undefined);
   return ids.every((id) => typeof id === "string" || typeof id === "number")
     ? ids.map(String)
     : undefined;
@@ -108,7 +119,7 @@ interface Call {
   /** The tenant of the path. Variant B's paths have none, so there it is the token's. */
   readonly tenantId: string;
   readonly route: ApiRoute;
-  /** The devices that the request names; undefined if its body cannot be read. */
+  /** The devices that the request names; undefined if they cannot be read. */
   readonly devices: readonly string[] | undefined;
   /**
    * "The registration is re-checked live on each call" (description, section 2.1). It is undefined
@@ -189,7 +200,7 @@ const pluginChecks: Checks<Call> = {
     const permitted = [...(plugin.grant.devices ?? [])].map(shown).join(", ") || "none";
     // A body can name thousands, and each refusal is kept in the log.
     const actual =
-      devices?.slice(0, 20).map(shown).join(", ") ?? "a body in which no device can be read";
+      devices?.slice(0, 20).map(shown).join(", ") ?? "what cannot be read as ids of devices";
     return unless(isReached, `devices: ${permitted}`, actual);
   },
 };
