@@ -126,6 +126,8 @@ interface Call {
    * if not registered.
    */
   readonly plugin: Plugin | undefined;
+  /** The grants of the plugin that are in force for the token. */
+  readonly grants: readonly Plugin["grant"][];
   /** The current capabilities of the person for whom the token acts; undefined for a machine. */
   readonly capabilities: ReadonlySet<string> | undefined;
   readonly now: number;
@@ -178,22 +180,20 @@ const pluginChecks: Checks<Call> = {
   "route.opt-in": ({ route }) =>
     unless(route.takesPluginTokens !== false, "a token that is not a plugin's", "a plugin token"),
   ...scopeChecks,
-  "route.narrowed"({ plugin, route: { scope }, now }) {
+  "route.narrowed"({ plugin, route: { scope }, grants }) {
     if (plugin === undefined || scope === undefined) return undefined;
-    const isGranted = grantsInForce(plugin, now).some(({ scopes }) => scopes.has(scope));
+    const isGranted = grants.some(({ scopes }) => scopes.has(scope));
     return unless(
       isGranted,
       `${scope} still granted`,
       [...plugin.grant.scopes].join(" ") || "no scopes",
     );
   },
-  "route.device"({ plugin, route: { scope }, devices, now }) {
+  "route.device"({ plugin, route: { scope }, devices, grants }) {
     if (plugin === undefined) return undefined;
-    const inForce = grantsInForce(plugin, now);
-    const covering = inForce.filter(({ scopes }) => scope === undefined || scopes.has(scope));
+    const covering = grants.filter(({ scopes }) => scope === undefined || scopes.has(scope));
     // If no grant covers the scope, route.narrowed is off, and the devices of every grant count.
-    const grants = covering.length > 0 ? covering : inForce;
-    const isReached = grants.some(
+    const isReached = (covering.length > 0 ? covering : grants).some(
       ({ devices: permitted }) =>
         permitted === undefined || devices?.every((device) => permitted.has(device)),
     );
@@ -206,7 +206,7 @@ const pluginChecks: Checks<Call> = {
 };
 
 function checkCall(
-  { authorizations, plugins, operators, clock, switches }: Deployment,
+  { authorizations, plugins, operators, clock, settings, switches }: Deployment,
   token: IssuedToken,
   tenantId: string,
   route: ApiRoute,
@@ -214,6 +214,9 @@ function checkCall(
 ): Refusal | undefined {
   const { variant, clientId, userId } = token;
   const person = userId === undefined ? undefined : operators.find(token.tenantId, userId);
+  const plugin = variant === "A" ? plugins.find(token.tenantId, clientId) : undefined;
+  const now = clock();
+  const issuedAt = token.expiresAt - settings.tokenLifetimeSeconds * 1000;
   return firstRefusal(
     switches,
     variant === "A" ? pluginChecks : { ...bearerChecks, ...scopeChecks },
@@ -222,9 +225,10 @@ function checkCall(
       tenantId,
       route,
       devices,
-      now: clock(),
+      now,
       login: authorizations.find(token.authorizationId),
-      plugin: variant === "A" ? plugins.find(token.tenantId, clientId) : undefined,
+      plugin,
+      grants: plugin === undefined ? [] : grantsInForce(plugin, now, issuedAt),
       capabilities: userId === undefined ? undefined : (person?.capabilities ?? new Set()),
     },
   );

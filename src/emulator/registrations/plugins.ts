@@ -107,14 +107,17 @@ export interface Plugin extends PluginIdentity, Pick<PluginRegistration, "type" 
 }
 
 /**
- * Returns the grants that permit calls at this instant: the current one, and replaced ones still in
- * force.
+ * Returns the grants that permit calls with a token of `issuedAt` at this instant: the current one,
+ * and those still in force that were replaced since.
  */
-export function grantsInForce(plugin: Plugin, now: number): Grant[] {
-  // `from` is compared because setting the clock back must not bring a replaced grant into force.
+export function grantsInForce(plugin: Plugin, now: number, issuedAt: number): Grant[] {
+  // `from` is compared with `now` because setting the clock back must not bring a replaced grant
+  // into force.
   return [
     plugin.grant,
-    ...plugin.formerGrants.filter(({ from, until }) => from <= now && now < until),
+    ...plugin.formerGrants.filter(
+      ({ from, until }) => issuedAt <= from && from <= now && now < until,
+    ),
   ];
 }
 

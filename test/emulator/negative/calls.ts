@@ -186,6 +186,11 @@ export const routes: readonly Row[] = [
   }),
   ...group(refusing(forbidden, "route.device", delayed), {
     "a device restricted for as long as narrowingDelayMs": restrictedFor(120),
+    "a device restricted just before the token was issued": async (world) => {
+      restricted("device-1")(world);
+      world.wait(1);
+      return world.call(await world.pluginToken(), DEVICE_2);
+    },
   }),
   ...group(accepting(secondDevice, delayed), {
     "a device restricted for less than narrowingDelayMs": restrictedFor(119.999),
