@@ -367,8 +367,10 @@ export class Kit {
     });
   }
 
-  deviceRoute(variant: Variant, tenantId: string = this.need("tenantId")): string {
-    return `GET ${variant === "A" ? `/api/v1/${tenantId}` : "/v1"}/devices`;
+  /** Variant B's path has no tenant, so its target needs none. */
+  deviceRoute(variant: Variant, tenantId?: string): string {
+    const base = variant === "A" ? `/api/v1/${tenantId ?? this.need("tenantId")}` : "/v1";
+    return `GET ${base}/devices`;
   }
 }
 

@@ -46,6 +46,13 @@ describe("against an emulator that keeps every promise", () => {
     );
   });
 
+  test("every case of Variant B is tried without a tenant id, which its paths do not have", async () => {
+    const only = contractCases.flatMap(({ id, variant }) => (variant === "B" ? [id] : []));
+    const results = [...(await createRig().run({ only }, { tenantId: undefined })).values()];
+    const left = results.filter(({ result }) => result === "not tried");
+    expect(left.map(({ id, observed }) => `${id}: ${observed}`)).toEqual([]);
+  });
+
   test("a safe run takes at most 60 requests and changes nothing", async () => {
     const { run, emulator } = createRig({ rateLimit: false });
     const results = await run({ safe: true, maxRequests: 60 });
