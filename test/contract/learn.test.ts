@@ -216,6 +216,10 @@ describe("the settings hold", () => {
   const revoked = { id: "bearer.revoked.code-reuse", rule: "bearer.revoked", accepted: true };
   const ofRefresh = { id: "bearer.revoked.refresh-reuse", rule: "bearer.revoked" };
   const reusable = { ...ofRefresh, accepted: true, settings: set({ reuseDetection: false }) };
+  const anHourLater = { id: "bearer.lifetime.b", rule: "bearer.lifetime", accepted: true };
+  const lifetime = { tokenLifetimeSeconds: 7200 };
+  const twoHours = { id: "tokenLifetimeSeconds.b", settings: lifetime };
+  const extras = { expires_in: 7200 };
   const scope = { id: "route-scope", result: "breaks", accepted: true };
   const narrowed = { id: "route.narrowed", rule: "route.narrowed", result: "holds" };
   test.each<{ name: string; given: object[]; expected?: object; left?: string }>([
@@ -230,6 +234,20 @@ describe("the settings hold", () => {
       left: revoked.id,
     },
     { name: "nothing more if refresh tokens may be reused", given: [reusable] },
+    {
+      name: "nothing for a token of two hours, if it then expires",
+      given: [anHourLater, twoHours],
+    },
+    {
+      name: "that a token outlives its expires_in",
+      given: [anHourLater, { ...twoHours, settings: { ...lifetime, tokenResponseExtras: extras } }],
+      expected: { "bearer.lifetime": false },
+    },
+    {
+      name: "that a token never expires, whatever the lifetime in Variant A",
+      given: [anHourLater, { settings: lifetime }, { id: "tokenLifetimeSeconds.b" }],
+      expected: { "bearer.lifetime": false },
+    },
     {
       name: "both rules that a scope of no plugin can break",
       given: [scope],
