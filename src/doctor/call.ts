@@ -60,7 +60,7 @@ export async function examineCall(input: DoctorInput, earlier: Earlier): Promise
     const { auth } = service;
     const issued = await auth
       .getAccessToken({ signal })
-      .catch((error) => waitAndRetry(auth, error, input));
+      .catch((error) => waitAndRetry(auth, error, input, clock?.now() ?? Date.now()));
     token = tokenFinding(auth, issued, input);
     const outcome = await service.call("listDevices", { signal });
     if (outcome.ok) return [token, pass("api_call", `listDevices was answered ${outcome.status}.`)];
@@ -74,18 +74,19 @@ export async function examineCall(input: DoctorInput, earlier: Earlier): Promise
 
 /**
  * Waits once for a rate limit within the deadline: the question about the variant may have reached
- * it.
+ * it. `now` is by the clock of `auth`, which `retryAt` is by too.
  */
-async function waitAndRetry(auth: Auth, error: unknown, input: DoctorInput) {
+async function waitAndRetry(auth: Auth, error: unknown, input: DoctorInput, now: number) {
   const { signal, retryDeadlineMs, note } = input;
-  if (!isRateLimitedError(error) || error.retryAt > Date.now() + retryDeadlineMs) throw error;
+  if (!isRateLimitedError(error) || error.retryAt > now + retryDeadlineMs) throw error;
+  const waitMs = Math.max(error.retryAt - now, 0);
   note(
     "The rate limit of the tenant is reached. " +
-      `Waiting until ${new Date(error.retryAt).toISOString()}.`,
+      `Waiting until ${new Date(Date.now() + waitMs).toISOString()}.`,
   );
   // A timer may end a millisecond early, and `retryAt` is in whole ones: the gate would still be
   // closed.
-  await setTimeout(Math.max(error.retryAt - Date.now(), 0) + 2, undefined, { signal });
+  await setTimeout(waitMs + 2, undefined, { signal });
   return auth.getAccessToken({ signal });
 }
 
