@@ -3,12 +3,7 @@
  * configured.
  */
 import { z } from "zod";
-import {
-  followingCredential,
-  type PersonCredential,
-  personDriverOf,
-} from "../auth/credentials/credential.js";
-import { RecentlyUsed } from "../auth/shared/recently-used.js";
+import { type PersonCredential, personDriverOf } from "../auth/credentials/credential.js";
 import { inTime, type ResolvedClock } from "../clock.js";
 import { TransportError, type Variant } from "../errors.js";
 import { unknownMembers } from "../option-names.js";
@@ -106,9 +101,6 @@ const deploymentSchema = z
     "has a launch, so it needs hostOrigin: the origin of its host application",
   );
 
-/** As many as the persons whose tokens a process holds. */
-const mostLogins = 10_000;
-
 export interface Deployments {
   /** Whether a login may be configured; always `true` with a function. */
   readonly mayLogIn: boolean;
@@ -122,20 +114,13 @@ export interface Deployments {
 export function parseDeployments(given: unknown, options: DeploymentOptions): Deployments {
   const list = typeof given === "function" ? [] : parseList(given, options);
   const areDistinct = typeof given !== "function" && areLoginsDistinct(list, options);
-  // Sessions that a process holds use the client secret that was looked up last.
-  const logins = new RecentlyUsed<{ login: PersonCredential<"B"> }>(mostLogins);
   const lookUp = async (find: FindDeployment, query: DeploymentQuery) => {
     const variant = query.purpose === "launch" ? "A" : "B";
     const found = await answerOf("deployments", () => find(query), options, variant);
     // `table[tenantId]` finds members of Object.prototype too, such as `constructor`.
     const isNone = found === undefined || found === null || found === Object.prototype;
     if (isNone || typeof found === "function") return [];
-    const deployment = parseDeployment(found, options, "the result of deployments()");
-    const { login, baseUrl, tenantId } = deployment;
-    if (login === undefined) return [deployment];
-    const latest = logins.get(`${baseUrl} ${tenantId}`, () => ({ login }));
-    latest.login = login;
-    return [{ ...deployment, login: followingCredential(() => latest.login) }];
+    return [parseDeployment(found, options, "the result of deployments()")];
   };
   return {
     mayLogIn: typeof given === "function" || list.some(({ login }) => login !== undefined),

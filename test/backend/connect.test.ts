@@ -22,11 +22,9 @@ import { rejectionOf } from "../support/wait.js";
 import {
   ada,
   bearer,
-  CALLBACK,
   HOST,
   launchCredential,
   launching,
-  loginCredential,
   OWN,
   type Rig,
   rig,
@@ -56,28 +54,6 @@ describe("connect", () => {
     });
     expect(await Promise.all(calls)).toEqual(Array(50).fill(true));
     expect(parts.tokenRequests() - before).toBe(1);
-  });
-
-  test("renews with the client secret that the deployment was looked up with last", async () => {
-    let clientSecret = "first";
-    const parts = rig({
-      deployments: async () => {
-        const login = loginCredential({ redirectUri: undefined, clientSecret });
-        return { tenantId: "acme", baseUrl: SERVICE, login };
-      },
-    });
-    const redirectUris = [`${CALLBACK}/acme`];
-    parts.emulator.unregisterApiClient({ clientId: "portal" });
-    parts.emulator.registerApiClient({ clientId: "portal", redirectUris, clientSecret });
-    const request = requestOf(await parts.loggedIn());
-    clientSecret = "second";
-    parts.emulator.updateApiClient({ clientId: "portal", clientSecret });
-    for (const backend of [parts.backend, parts.another()]) {
-      parts.clock.advance(59 * minute);
-      await backend.session(request);
-      parts.clock.advance(minute);
-      expect((await (await backend.connect(request)).call("listDevices")).ok).toBe(true);
-    }
   });
 
   test("finds the person with shareInFlight: false too", async () => {

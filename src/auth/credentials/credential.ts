@@ -222,8 +222,8 @@ export function watchedCredential<V extends Variant>(
   credential: PersonCredential<V>,
   leave: () => () => void,
 ): PersonCredential<V> {
-  const prepare: PersonDriver["prepare"] = async (...args) => {
-    const driver = personDriverOf(credential);
+  const driver = personDriverOf(credential);
+  const prepare: typeof driver.prepare = async (...args) => {
     const comeBack = driver.callsFunction ? leave() : undefined;
     const prepared = await driver.prepare(...args).finally(comeBack);
     if (!prepared.callsSigner) return prepared;
@@ -240,20 +240,9 @@ export function watchedCredential<V extends Variant>(
     };
   };
   const watched = Object.defineProperty({ ...credential }, driverKey, {
-    value: { ...personDriverOf(credential), prepare },
+    value: { ...driver, prepare },
   });
   return Object.freeze(watched);
-}
-
-/**
- * Returns a credential with the settings of the one that `latest` returns at the time, because a
- * session keeps its credential.
- */
-export function followingCredential<V extends Variant>(
-  latest: () => PersonCredential<V>,
-): PersonCredential<V> {
-  const get = () => personDriverOf(latest());
-  return Object.freeze(Object.defineProperty({ ...latest() }, driverKey, { get }));
 }
 
 function driverIn(credential: unknown, use: "machine" | "person"): unknown {

@@ -62,8 +62,7 @@ export async function personContext<V extends Variant>(
   const { person = crypto.randomUUID() } = options;
   if (typeof person !== "string" || person === "")
     throw invalidOption("person", "must be a string that is not empty");
-  const settings = { ...resolved, redirectUri: options.redirectUri };
-  const prepare = () => personDriverOf(options.credential).prepare(target, settings);
+  const prepare = () => driver.prepare(target, { ...resolved, redirectUri: options.redirectUri });
   const prepared = await prepare();
   return {
     variant,
