@@ -226,16 +226,18 @@ export function headerRecord(
     if (typeof headers !== "object")
       throw invalidOption("headers", "must be an object or a list of pairs");
     const isList = Symbol.iterator in headers;
-    /** A name that a list has twice is one header (RFC 9110 section 5.3). */
-    const listed = new Set<string>();
+    // A name that a list has twice is one header (RFC 9110 section 5.3).
+    const listed = isList ? new Set<string>() : undefined;
     for (const entry of (isList ? headers : Object.entries(headers)) as Iterable<unknown>) {
       if (!Array.isArray(entry) || entry.length !== 2)
         throw invalidOption("headers", "must hold pairs of a name and a value");
       const [name, value] = entry as [unknown, unknown];
       const key = String(name).toLowerCase();
       const text = String(value);
-      if (value === null || value === undefined) delete record[key];
-      else if (!httpToken.test(key) || key === "__proto__")
+      if (value === null || value === undefined) {
+        delete record[key];
+        listed?.delete(key);
+      } else if (!httpToken.test(key) || key === "__proto__")
         throw invalidOption("headers", "hold a name that cannot be sent");
       else if (nameOfFetch.test(key))
         throw invalidOption(
@@ -244,9 +246,9 @@ export function headerRecord(
           "Leave it out.",
         );
       else if (headerValue.test(text)) {
-        const joint = key === "cookie" ? ";" : ",";
-        record[key] = listed.has(key) && key in record ? `${record[key]}${joint} ${text}` : text;
-        if (isList) listed.add(key);
+        const joint = key === "cookie" ? "; " : ", ";
+        record[key] = listed?.has(key) ? record[key] + joint + text : text;
+        listed?.add(key);
       } else
         throw invalidOption(
           "headers",

@@ -47,9 +47,9 @@ type Incoming = IncomingMessage & { readonly originalUrl?: string; readonly body
  * streamed both ways. If a parser has read a body, the `body` of the request is passed on as JSON,
  * as in Express; without it, to read the body fails. If the client goes away, the `signal` is
  * aborted. A handler that throws, or that returns no `Response`, is answered with 500
- * `backend_failed`; what it threw is printed with `console.error`. A body may keep its reader waiting for `timeoutMs` in all (default 10 s; raise
- * it for uploads over slow connections). Then reading it fails, and a handler that throws this
- * error is answered with 408 `body_timeout`.
+ * `backend_failed`; what it threw is printed with `console.error`. A body may keep its reader
+ * waiting for `timeoutMs` in all (default 10 s; raise it for uploads over slow connections). Then
+ * reading it fails, and a handler that throws this error is answered with 408 `body_timeout`.
  *
  * @throws ConfigurationError
  * @example
@@ -257,7 +257,7 @@ async function send(
   const { body, headers } = response;
   if (outgoing.destroyed) return body?.cancel();
   const { stream } = outgoing as { readonly stream?: ServerHttp2Stream };
-  // The body of a response that a fetch returned is decoded, but its headers are of the encoded one.
+  // The body of a fetched response is decoded, but its headers are those of the encoded one.
   const isDecoded = response.url && decodedByFetch.test(headers.get("content-encoding") ?? "");
   for (const [name, value] of headers) {
     if (isDecoded && /^content-(?:encoding|length)$/.test(name)) continue;

@@ -44,7 +44,8 @@ export function parseBaseUrl(
       `baseUrl ${problem}. Pass the address of the deployment, such as "https://customer.example".`,
       { option: "baseUrl" },
     );
-  if (typeof baseUrl !== "string" || baseUrl.trim() === "") throw invalid("is missing or not a string");
+  if (typeof baseUrl !== "string" || baseUrl.trim() === "")
+    throw invalid("is missing or not a string");
   let url: URL;
   try {
     url = new URL(baseUrl);

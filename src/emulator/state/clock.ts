@@ -23,8 +23,9 @@ const skipSchema = z.strictObject({ timeoutMs: z.number().min(0).default(4000) }
  * It can be moved forward and back, within the range of `Date`, at once. It then runs on unless it
  * is frozen.
  *
- * After a step back, expired tokens and codes are valid again, if they are still stored. An
- * emulator deletes the expired ones of a kind only when it stores 1024 of that kind.
+ * After a step back, expired tokens and codes are valid again, and used jti values are refused
+ * again, if they are still stored. An emulator deletes the expired ones of a kind only when it
+ * stores 1024 of that kind.
  *
  * @example
  * emulator.clock.freeze("2026-03-01T12:00:00Z");

@@ -174,8 +174,8 @@ const checks: Checks<DecodedAssertion> = {
     };
   },
   // This comes last, because it uses the jti.
-  "assertion.replay"({ claims: { jti }, deployment: { usedJtis }, plugin }) {
-    const isNew = typeof jti !== "string" || jti === "" || usedJtis.use(plugin, jti);
+  "assertion.replay"({ claims: { jti }, deployment: { usedJtis }, plugin, now }) {
+    const isNew = typeof jti !== "string" || jti === "" || usedJtis.use(plugin, jti, now);
     return unless(isNew, "a jti not used before", "a jti that was used");
   },
 };

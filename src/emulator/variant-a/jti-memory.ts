@@ -1,12 +1,15 @@
-// The jti values that plugins have used. "A repeat is refused" (description, section 2.2), however
-// late it comes, so that a client whose jti is not unique is found out when its token is renewed.
+// The jti values that plugins have used. "A repeat is refused" (description, section 2.2), also
+// after the first assertion has expired, so that a client whose jti is not unique is noticed at a
+// renewal.
 import type { PluginIdentity } from "../registrations/keys.js";
 import { type Ending, ExpiringMap } from "../state/expiring-map.js";
 
+const MEMORY_MS = 86_400_000;
 /** If there are more, the oldest are forgotten: at 2,500 assertions per second, after 400 s. */
 const MOST = 1_000_000;
 
 export class JtiMemory {
+  /** A repeat is refused until the end of each. */
   readonly #used: ExpiringMap<Ending>;
 
   constructor(clock: () => number) {
@@ -14,10 +17,11 @@ export class JtiMemory {
   }
 
   /** Returns whether the plugin may use it, once. Two plugins, or two tenants, may use the same. */
-  use({ tenantId, clientId }: PluginIdentity, jti: string): boolean {
+  use({ tenantId, clientId }: PluginIdentity, jti: string, now: number): boolean {
     const key = JSON.stringify([tenantId, clientId, jti]);
-    if (this.#used.find(key) !== undefined) return false;
-    this.#used.set(key, { expiresAt: Number.POSITIVE_INFINITY });
+    const used = this.#used.find(key);
+    if (used !== undefined && now < used.expiresAt) return false;
+    this.#used.set(key, { expiresAt: now + MEMORY_MS });
     return true;
   }
 }

@@ -76,7 +76,7 @@ function contentsEntry(all: readonly Content[]): object {
   };
 }
 
-/** Whether an answer has other media types than the client expects of one that is not in the table. */
+/** Whether an answer has other media types than the client expects without a row of the table. */
 function isUnusual({ statuses: [status = 0], all }: Response): boolean {
   const isUsual = isSuccess(status)
     ? (mediaType: string) => /^application\/json\s*(?:;|$)/i.test(mediaType)
