@@ -59,7 +59,15 @@ test("the journal has every request in order, with a redacted path", async () =>
     { id: 2, at, method: "POST", path: globex, status: 400, ...operation, ...refused },
     { id: 3, at, method: "GET", path: devices, status: 200, ...call, ...reporter },
     { id: 4, at, method: "GET", path: "/nowhere", status: 404 },
-    { id: 5, at, method: "GET", path, status: 405, rule: "token-request.method" },
+    {
+      id: 5,
+      at,
+      method: "GET",
+      path,
+      status: 405,
+      tenantId: "acme",
+      rule: "token-request.method",
+    },
   ]);
   plugin.emulator.journal.clear();
   expect(plugin.emulator.journal.entries()).toEqual([]);
