@@ -11,7 +11,6 @@ import {
   parameterHeaders,
   requestUrl,
   requireParameters,
-  unfitQuery,
   type Values,
 } from "./parameters.js";
 import type { CallRequest, CallToWrite, QuerySerializer } from "./request.js";
@@ -61,7 +60,12 @@ function querySerializerOf(given: QuerySerializer): (query: Values) => string {
       try {
         return serialize(query);
       } catch {
-        throw invalidOption("params.query", unfitQuery);
+        throw invalidOption(
+          "params.query",
+          "does not fit these options of querySerializer: it nests lists or objects, or holds " +
+            "half a surrogate pair",
+          "Pass a function.",
+        );
       }
     };
   }

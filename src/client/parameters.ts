@@ -224,7 +224,7 @@ export function writeParameter(
     return first + named(keyOf(entry), isRaw ? text : encode(text, entry), style);
   } catch (error) {
     if (!(error instanceof URIError)) throw error;
-    throw unfit(entry, "holds half a surrogate pair, which no URL can hold", option);
+    throw refused(entry, "holds half a surrogate pair, which no URL can hold", option);
   }
 }
 
@@ -283,7 +283,13 @@ function pair(key: string, text: string, style: string): string {
 
 function textOf(value: unknown, entry: ParameterEntry, option: string | undefined): string {
   if (isText(value)) return String(value);
-  throw unfit(entry, "must be text or a number, or a list or an object of such values", option);
+  // An invalid date is null as JSON.
+  if (typeof value === "number" || value === null)
+    throw refused(entry, "holds NaN, Infinity or an invalid date, which have no text", option);
+  const { in: place, style = usualStyles[place] } = entry;
+  const problem = `must hold text and numbers only: the style ${style} nests no lists or objects`;
+  const isQuery = place === "query" && option === undefined;
+  throw refused(entry, problem, option, isQuery ? "Pass querySerializer to write it." : undefined);
 }
 
 function optionOf({ in: place, name }: ParameterEntry): string {
@@ -294,23 +300,12 @@ function refused(
   entry: ParameterEntry,
   problem: string,
   option = optionOf(entry),
+  remedy?: string,
 ): ConfigurationError {
   return entry.in === "path"
     ? wrongPath("invalid", entry.name, problem)
-    : invalidOption(option, problem);
+    : invalidOption(option, problem, remedy);
 }
-
-function unfit(
-  entry: ParameterEntry,
-  problem: string,
-  option: string | undefined,
-): ConfigurationError {
-  if (entry.in !== "query" || option !== undefined) return refused(entry, problem, option);
-  return invalidOption("params.query", unfitQuery, `Look at ${entry.name}.`);
-}
-
-export const unfitQuery =
-  "must fit into a URL: it holds nested objects or lists, or half a surrogate pair";
 
 function jsonText(value: unknown, option: string, place: Place): string {
   const text = jsonOf(value, option);

@@ -288,7 +288,7 @@ describe("multipart from an object", () => {
     { m: () => {}, says: "must be text, bytes" },
     { m: { a: 1n }, says: "must be JSON" },
     { m: locked(), says: notRead },
-    { m: { a: {} }, style: "deepObject", says: "must be text or a number" },
+    { m: { a: {} }, style: "deepObject", says: "deepObject nests no lists or objects." },
   ])("is rejected with $m for $contentType: $says", async ({ m, says, ...encoding }) => {
     const error = await refusedBy(multipart({ m: encoding }), { body: { m } });
     const message = expect.stringContaining(says);

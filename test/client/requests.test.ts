@@ -205,7 +205,7 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
     row("a form that contains itself", { params, body: circle }, "body.itself", "addForm"),
     row("a form that is a number", { params, body: 7 }, "body", "addForm"),
     row("a body of a GET", { params, body: { planted } }, "body", "getDevice"),
-    row("a query of nested objects", query({ a: { b: planted } }), "params.query"),
+    row("a query of nested objects", query({ a: { b: planted } }), "params.query.of"),
     row(
       "params.header that is text",
       { params: { ...params, header: planted }, body: {} },

@@ -126,6 +126,7 @@ export function readParameters(
       const schema = follow(document, source.schema, pointerTo(pointer, index, "schema"));
       checkParameterSchema(document, schema.value, schema.pointer);
       const form = formOf(document, source, place, at);
+      if (form.style === "deepObject") warnOfNested(document, schema.value, schema.pointer);
       const keyword = form.content === undefined ? keywordOf(schema.value) : undefined;
       const device = source["x-device"];
       found.set(key, { name, in: place, required: isRequired, form, source, keyword, device });
@@ -159,6 +160,18 @@ function styleOf(document: Document, source: JsonObject, place: Place, pointer: 
     ...(explode !== (style === "form") && { explode: explode === true }),
     ...(allowReserved === true && { allowReserved }),
   };
+}
+
+/** The types of calls have them, but no call can write them. */
+function warnOfNested(document: Document, schema: unknown, pointer: string): void {
+  for (const [name, member] of entriesOf(objectOf(schema).properties)) {
+    const { type } = objectOf(follow(document, member, "").value);
+    if (![type].flat().some((one) => one === "array" || one === "object")) continue;
+    const message =
+      `the style deepObject nests no lists or objects: a call that passes ${name} ` +
+      "needs querySerializer";
+    warnAt(document, "style_invalid", pointerTo(pointer, "properties", name), message);
+  }
 }
 
 function keywordOf(schema: unknown): Parameter["keyword"] {
