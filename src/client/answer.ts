@@ -2,14 +2,7 @@
 import type { OperationEntry, ServerSentEvent } from "../../generated/operations.js";
 import type { Auth } from "../auth/auth.js";
 import { UnexpectedResponseError, type Variant } from "../errors.js";
-import {
-  discard,
-  jsonOrText,
-  notJson,
-  parseJson,
-  transportError,
-  untilAborted,
-} from "../http/exchange.js";
+import { discard, jsonOrText, parseJson, transportError, untilAborted } from "../http/exchange.js";
 import { invalidOption } from "../options.js";
 import { jsonType } from "./body.js";
 import { bestMatch, essence } from "./content.js";
@@ -140,7 +133,7 @@ async function readAnswer(
   // There is no body at all, as of a 204 or of the answer to a HEAD.
   if (response.body === null || kind === "stream")
     return { value: response.body ?? undefined, isJson };
-  if (kind === undefined) throw undocumented(status, documented, reading);
+  if (kind === undefined) throw undocumented(response, documented, reading);
   if (kind === "events")
     return { value: whileRead(eventsOf(response, response.body, reading), located), isJson };
   if (kind === "lines")
@@ -154,14 +147,21 @@ async function readAnswer(
   if (decoder) return { value: decoder.decode(await whole.arrayBuffer()), isJson };
   if (kind !== "json") return { value: await whole[kind](), isJson };
   const text = await whole.text();
-  return { value: text === "" ? undefined : parsed(text, status, reading), isJson };
+  const json = parseJson(text);
+  if (json === undefined && text !== "") throw notJson(response, variant);
+  return { value: json, isJson };
 }
 
 /** The parser's own message would quote the body. */
-function parsed(text: string, status: number, { auth }: Reading): unknown {
-  const json = parseJson(text);
-  if (json === undefined) throw notJson(status, auth.variant);
-  return json;
+export function notJson(
+  { status, headers }: Response,
+  variant: Variant,
+  how = kindOf(headers.get("content-type") ?? "") === "json"
+    ? ' with malformed JSON. Read it with parseAs "text"'
+    : " without JSON. Check baseUrl and any proxy",
+): UnexpectedResponseError {
+  const message = `The API answered ${status}${how}.`;
+  return new UnexpectedResponseError("response_not_json", message, { status, variant });
 }
 
 /** As of any other refusal. */
@@ -194,11 +194,12 @@ async function refusalOf(
 }
 
 function undocumented(
-  status: number,
+  response: Response,
   documented: readonly string[],
   { auth: { variant } }: Reading,
 ): UnexpectedResponseError {
-  if (documented.every((type) => jsonType.test(type))) return notJson(status, variant);
+  const { status } = response;
+  if (documented.every((type) => jsonType.test(type))) return notJson(response, variant);
   const message =
     `The API answered ${status} with another media type than ` +
     `${documented.join(", ")}. Check baseUrl and any proxy. parseAs reads any type.`;
@@ -289,15 +290,24 @@ async function* eventsOf(
  * character (RFC 7464).
  */
 async function* valuesOf(
-  { status }: Response,
+  response: Response,
   body: ReadableStream<Uint8Array>,
   reading: Reading,
   type = "",
 ): AsyncGenerator<unknown> {
   const separator = /json-seq/i.test(type) ? "\u001e" : "\n";
-  const linesIn = lineSplitter(separator, status, reading);
+  const linesIn = lineSplitter(separator, response.status, reading);
+  // Nothing is before the control character of the first record.
+  let [unit, count] = separator === "\n" ? ["line", 0] : ["record", -1];
   for await (const text of textsOf(body, reading, separator))
-    for (const line of linesIn(text)) if (line.trim() !== "") yield parsed(line, status, reading);
+    for (const line of linesIn(text)) {
+      count += 1;
+      if (line.trim() === "") continue;
+      const json = parseJson(line);
+      const how = `, but ${unit} ${count} of the answer is not JSON. Read it with parseAs "stream"`;
+      if (json === undefined) throw notJson(response, reading.auth.variant, how);
+      yield json;
+    }
 }
 
 /** Returns a function that yields the lines that end in a text, which may have begun before it. */

@@ -15,7 +15,7 @@ import {
 } from "./parameters.js";
 import type { CallRequest, CallToWrite, QuerySerializer } from "./request.js";
 
-export { answerReader } from "./answer.js";
+export { answerReader, notJson } from "./answer.js";
 
 /** @throws ConfigurationError for what cannot be sent as the document says */
 export function anyRequest({
@@ -60,12 +60,8 @@ function querySerializerOf(given: QuerySerializer): (query: Values) => string {
       try {
         return serialize(query);
       } catch {
-        throw invalidOption(
-          "params.query",
-          "does not fit these options of querySerializer: it nests lists or objects, or holds " +
-            "half a surrogate pair",
-          "Pass a function.",
-        );
+        const problem = "cannot be written with these options of querySerializer";
+        throw invalidOption("params.query", problem, "Pass a function.");
       }
     };
   }

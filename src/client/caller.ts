@@ -9,7 +9,7 @@ import {
   idempotentMethods,
   isUnknownPath,
   jsonOrText,
-  notJson,
+  parseJson,
   readBounded,
   untilAborted,
 } from "../http/exchange.js";
@@ -200,8 +200,10 @@ function send(call: PreparedCall, context: CallerContext): Promise<unknown> {
     if (isSuccess(operation, response)) {
       const { value: data, isJson } =
         typeof content === "string"
-          ? { value: parseSuccess(content, response, variant), isJson: true }
+          ? { value: parseSuccess(content, response), isJson: true }
           : content;
+      if (data === undefined && typeof content === "string" && content !== "")
+        throw (await anyCall()).notJson(response, variant);
       // The schema is for the raw body, and the description does not show the body inside an
       // envelope.
       if (given.envelope === undefined && isJson)
@@ -258,14 +260,8 @@ function readText(response: Response, variant: Variant): Promise<string> {
   });
 }
 
-function parseSuccess(text: string, { status, headers }: Response, variant: Variant): unknown {
-  if (text === "") return undefined;
-  const contentType = headers.get("content-type");
-  try {
-    // A response that declares another type, such as an HTML page, is never read as JSON.
-    if (contentType === null || /\bjson\b/i.test(contentType)) return JSON.parse(text);
-  } catch {
-    // The parser's message would quote the body.
-  }
-  throw notJson(status, variant);
+/** Returns `undefined` for what is not JSON. */
+function parseSuccess(text: string, { headers }: Response): unknown {
+  // A response that declares another type, such as an HTML page, is never read as JSON.
+  return /\bjson\b/i.test(headers.get("content-type") ?? "json") ? parseJson(text) : undefined;
 }

@@ -109,11 +109,6 @@ export function jsonOrText(text: string): unknown {
   return json === undefined ? text || undefined : json;
 }
 
-export function notJson(status: number, variant: Variant): UnexpectedResponseError {
-  const message = `The API answered ${status} without JSON. Check baseUrl and any proxy.`;
-  return new UnexpectedResponseError("response_not_json", message, { status, variant });
-}
-
 /** Returns a value that is an object with fields, otherwise `undefined`. */
 export function recordOf(value: unknown): Record<string, unknown> | undefined {
   const isRecord = typeof value === "object" && value !== null && !Array.isArray(value);

@@ -85,6 +85,17 @@ describe("a success", () => {
     if (code === "response_media_type") expect(error.message).toContain(documented.join(", "));
   });
 
+  test.each([
+    { type: json, says: "answered 200 with malformed JSON. Read it" },
+    { type: undefined, says: "answered 200 without JSON. Check baseUrl and any proxy." },
+  ])("that comes as $type and is not JSON says so", async ({ type, says }) => {
+    for (const maxResponseBytes of [undefined, 99]) {
+      const reading = answered({}, { type, body: '{"a":' }, { maxResponseBytes });
+      const message = expect.stringContaining(says);
+      expect(await rejectionOf(reading)).toMatchObject({ code: "response_not_json", message });
+    }
+  });
+
   test.each([text, "text/html"])(
     "of JSON is not read as the %s of other statuses",
     async (type) => {
@@ -499,13 +510,21 @@ describe("JSON lines", () => {
     const { data } = await ownCall({ own: answers(jsonl) }, server.url)("own");
     const iterator = (data as AsyncIterable<unknown>)[Symbol.asyncIterator]();
     await server.write('{"a":');
-    await server.write('1}\n{"b"');
+    await server.write('1}\n\n{"b"');
     expect((await iterator.next()).value).toEqual({ a: 1 });
     await server.write(" planted}\n");
     const error = (await rejectionOf(iterator.next())) as Error;
     expect(error).toMatchObject({ code: "response_not_json" });
+    expect(error.message).toContain("but line 3 of the answer is not JSON.");
     expect(error.message).not.toContain("planted");
     await server.closed;
+  });
+
+  test("of a JSON text sequence count its records", async () => {
+    const type = "application/json-seq";
+    const { data } = await answered(answers(type), { type, body: "\u001e1\n\u001e{\n\u001e2" });
+    const message = expect.stringContaining("but record 2 of the answer is not JSON.");
+    expect(await rejectionOf(allOf(data))).toMatchObject({ message });
   });
 });
 
