@@ -23,6 +23,9 @@ test.each([{}, { malformedError: "invalid_request" }] as const)(
     expect(served).toEqual({ A: "yes", B: "yes" });
     const probes = journal.entries({ detectionProbe: true });
     expect(probes.map(({ status }) => status)).toEqual([400, 400, 404]);
+    await fetch(baseUrl);
+    const [other, ...more] = journal.entries({ detectionProbe: false });
+    expect([other?.id, more]).toEqual([4, []]);
     const probe = { detectionProbe: true, remedy: expect.stringContaining("detection probe") };
     expect(customerLog.entries()).toMatchObject([probe, probe]);
   },

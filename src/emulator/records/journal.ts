@@ -81,8 +81,12 @@ export function shownTenant(tenantId: string): string {
  * nothing.
  */
 export type JournalFilter = {
-  readonly [Name in Exclude<keyof JournalEntry, "id" | "at">]?: JournalEntry[Name] | undefined;
+  readonly [Name in Exclude<keyof JournalEntry, "id" | "at" | "detectionProbe">]?:
+    | JournalEntry[Name]
+    | undefined;
 } & {
+  /** False matches every request that is not one. */
+  readonly detectionProbe?: boolean | undefined;
   /** Only requests since this instant match (epoch milliseconds by the emulator's clock). */
   readonly since?: number | undefined;
 };
@@ -93,7 +97,7 @@ const filterSchema: z.ZodType<JournalFilter> = z.strictObject({
   path: z.string().optional(),
   status: z.number().int().optional(),
   rule: ruleIdSchema.optional(),
-  detectionProbe: z.literal(true).optional(),
+  detectionProbe: z.boolean().optional(),
   fault: z.enum(FAULT_NAMES).optional(),
   since: z.number().optional(),
 });
@@ -112,7 +116,8 @@ export function entryMatcher<Entry extends { readonly at: number }>(
   const wanted = { ...same, tenantId: tenantId && shownTenant(tenantId) };
   const members = Object.entries(wanted).filter(([, value]) => value !== undefined);
   return (entry) =>
-    entry.at >= since && members.every(([name, value]) => entry[name as keyof Entry] === value);
+    entry.at >= since &&
+    members.every(([name, value]) => (entry[name as keyof Entry] ?? false) === value);
 }
 
 /** If there are more entries, the oldest are forgotten. */
@@ -140,7 +145,7 @@ export class Journal {
     return this.#entries.newest().filter(journalFilter(filter));
   }
 
-  /** The POSTs to either token endpoint, refused ones included. */
+  /** The POSTs to either token endpoint, refused ones and those of detection included. */
   tokenRequests(filter: Omit<JournalFilter, "endpoint"> = {}): JournalEntry[] {
     return this.entries({ ...filter, endpoint: "token" });
   }
