@@ -173,15 +173,18 @@ function valuesOf(value: unknown): unknown[] {
   return values.map((one) => plain(one) ?? one).filter((one) => (one ?? null) !== null);
 }
 
+const mediaOnly = /^(?:image(?!\/svg)|audio|video|font)\/|\/(?:pdf|g?zip)$/i;
+
 /** An object is JSON, unless the document names a type for which it has no form. */
 function memberText(value: unknown, contentType: string | undefined, option: string): string {
   if (contentType === undefined ? typeof value === "object" : jsonType.test(contentType))
     return jsonOf(value, option);
-  if (isText(value)) return textOf(value, option);
-  throw invalidOption(
-    option,
-    `must be text, bytes, a Blob or a stream for ${contentType ?? "a form"}`,
-  );
+  // A path would be sent as the picture itself. What has only these characters may be base64.
+  const isMedia = contentType !== undefined && mediaOnly.test(contentType);
+  if (isText(value) && !(isMedia && /[^\w+/=\s-]/.test(String(value))))
+    return textOf(value, option);
+  const kinds = `${isMedia ? "" : "text, "}bytes, a Blob or a stream`;
+  throw invalidOption(option, `must be ${kinds} for ${contentType ?? "a form"}`);
 }
 
 /** What a part is made of: its text or bytes, and what its header says. */

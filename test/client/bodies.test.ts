@@ -259,6 +259,8 @@ describe("multipart from an object", () => {
   const [anyImage, pngOrBytes] = ["image/*", "image/png, application/octet-stream"];
   test.each<[encoding: object, value: unknown, parts: object[]]>([
     [{ contentType: "application/json" }, "a", [{ text: '"a"', type: "application/json" }]],
+    [{ contentType: "image/png" }, "iVBORw0KGgo=", [{ text: "iVBORw0KGgo=", type: "image/png" }]],
+    [{ contentType: "image/svg+xml" }, "<a/>", [{ text: "<a/>", type: "image/svg+xml" }]],
     [{ contentType: "text/xml" }, "<a/>", [{ text: "<a/>", type: "text/xml" }]],
     [{ contentType: "a/vnd.x+json" }, { a: 1 }, [{ text: '{"a":1}', type: "a/vnd.x+json" }]],
     [{ contentType: "image/png, image/jpeg" }, binary("j", "image/jpeg"), file("j", "image/jpeg")],
@@ -283,6 +285,16 @@ describe("multipart from an object", () => {
   test.each([
     { m: binary("", "text/html"), contentType: "image/png", says: "media type image/png" },
     { m: new Uint8Array(1), contentType: "image/png, image/jpeg", says: "a Blob with" },
+    {
+      m: "./a.jpg",
+      contentType: "image/jpeg, image/png",
+      says: "be bytes, a Blob or a stream for",
+    },
+    {
+      m: "%PDF-1.7",
+      contentType: "application/pdf",
+      says: "must be bytes, a Blob or a stream for",
+    },
     { m: "a", contentType: "image/*", says: "type image/*. Pass a Blob" },
     { m: {}, contentType: "text/xml", says: "must be text, bytes" },
     { m: () => {}, says: "must be text, bytes" },
