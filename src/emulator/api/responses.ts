@@ -23,7 +23,14 @@ export type Responses<T extends ApiTypes = ApiTypes> = ApiTypes extends T
     };
 
 /** For a module whose types are not known, such as one that is generated while the program runs. */
-type UntypedResponses = Readonly<Record<string, (call: ApiCall) => unknown>>;
+type UntypedResponses = Readonly<Record<string, (call: ApiCall) => AnyAnswer>>;
+/**
+ * What `unknown` allows. TypeScript reads an answer without a parameter by it before it knows the
+ * module, and the literals here keep those of the answer from being widened.
+ */
+type AnyAnswer =
+  | ("" | 0 | boolean | NonNullable<unknown> | null | undefined)
+  | (readonly AnyAnswer[] | { readonly [name: string]: AnyAnswer } | Promise<AnyAnswer>);
 
 /** The operation of a variant, or never if it has none of this name. */
 type Operation<T extends ApiTypes, V extends "A" | "B", Id> = Id extends keyof T[V]

@@ -241,6 +241,11 @@ export function answers(): void {
       ping: () => ({ any: "success" }),
     },
   });
+  // Literals of an answer without a parameter are not widened.
+  createEmulator({ api, respond: { listExports: () => [{ state: "done", tries: 1 }] } });
+  createEmulator({ api, respond: { listExports: async () => [{ state: "done", tries: 1 }] } });
+  // @ts-expect-error no export has this state
+  createEmulator({ api, respond: { listExports: () => [{ state: "gone", tries: 1 }] } });
   // @ts-expect-error no operation of the documents has this id
   createEmulator({ api, respond: { getDevices: () => [] } });
   // @ts-expect-error the document requires a name
