@@ -156,7 +156,7 @@ async function readAnswer(
 export function notJson(
   { status, headers }: Response,
   variant: Variant,
-  how = kindOf(headers.get("content-type") ?? "") === "json"
+  how: string = kindOf(headers.get("content-type") ?? "") === "json"
     ? ' with malformed JSON. Read it with parseAs "text"'
     : " without JSON. Check baseUrl and any proxy",
 ): UnexpectedResponseError {

@@ -173,18 +173,15 @@ function valuesOf(value: unknown): unknown[] {
   return values.map((one) => plain(one) ?? one).filter((one) => (one ?? null) !== null);
 }
 
-const mediaOnly = /^(?:image(?!\/svg)|audio|video|font)\/|\/(?:pdf|g?zip)$/i;
-
 /** An object is JSON, unless the document names a type for which it has no form. */
 function memberText(value: unknown, contentType: string | undefined, option: string): string {
   if (contentType === undefined ? typeof value === "object" : jsonType.test(contentType))
     return jsonOf(value, option);
-  // A path would be sent as the picture itself. What has only these characters may be base64.
-  const isMedia = contentType !== undefined && mediaOnly.test(contentType);
-  if (isText(value) && !(isMedia && /[^\w+/=\s-]/.test(String(value))))
-    return textOf(value, option);
-  const kinds = `${isMedia ? "" : "text, "}bytes, a Blob or a stream`;
-  throw invalidOption(option, `must be ${kinds} for ${contentType ?? "a form"}`);
+  if (isText(value)) return textOf(value, option);
+  throw invalidOption(
+    option,
+    `must be text, bytes, a Blob or a stream for ${contentType ?? "a form"}`,
+  );
 }
 
 /** What a part is made of: its text or bytes, and what its header says. */
@@ -226,6 +223,8 @@ function partsOf(name: string, value: unknown, encoding: PropertyEncoding): Part
   return values.map((one) => ({ name, ...partOf(one, encoding.contentType, `body.${name}`) }));
 }
 
+const noText = /^(?:image(?!\/svg)|audio|video|font)\/|\/(?:pdf|g?zip)$/i;
+
 function partOf(value: unknown, documented: string | undefined, option: string) {
   const types = (documented ?? "*/*").split(",").map((type) => type.trim());
   const [first, another] = types.filter((type) => !type.includes("*"));
@@ -239,7 +238,10 @@ function partOf(value: unknown, documented: string | undefined, option: string) 
   const match = bestMatch(usual, types) && usual;
   // Bytes show no type, so of several concrete ones none is chosen for them.
   const contentType = isFile ? own || match || (another === undefined && first) : (first ?? match);
-  if (!contentType || (isFile && !bestMatch(contentType, types)))
+  // A path would be sent as the picture itself. Other text may be its base64.
+  const isPath =
+    isText(value) && /[^\w+/=\s-]/.test(String(value)) && noText.test(contentType || "");
+  if (!contentType || isPath || (isFile && !bestMatch(contentType, types)))
     throw invalidOption(
       option,
       `must be of the media type ${types.join(" or ")}`,

@@ -285,7 +285,7 @@ function textOf(value: unknown, entry: ParameterEntry, option: string | undefine
   if (isText(value)) return String(value);
   // An invalid date is null as JSON.
   if (typeof value === "number" || value === null)
-    throw refused(entry, "holds NaN, Infinity or an invalid date, which have no text", option);
+    throw refused(entry, "holds NaN, Infinity or an invalid date", option);
   const { in: place, style = usualStyles[place] } = entry;
   const problem = `must hold text and numbers only: the style ${style} nests no lists or objects`;
   const isQuery = place === "query" && option === undefined;

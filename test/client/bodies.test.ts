@@ -288,12 +288,12 @@ describe("multipart from an object", () => {
     {
       m: "./a.jpg",
       contentType: "image/jpeg, image/png",
-      says: "be bytes, a Blob or a stream for",
+      says: "of the media type image/jpeg or image/png. Pass a Blob",
     },
     {
       m: "%PDF-1.7",
       contentType: "application/pdf",
-      says: "must be bytes, a Blob or a stream for",
+      says: "type application/pdf. Pass a Blob",
     },
     { m: "a", contentType: "image/*", says: "type image/*. Pass a Blob" },
     { m: {}, contentType: "text/xml", says: "must be text, bytes" },
