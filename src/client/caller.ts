@@ -202,7 +202,7 @@ function send(call: PreparedCall, context: CallerContext): Promise<unknown> {
         typeof content === "string"
           ? { value: parseSuccess(content, response), isJson: true }
           : content;
-      if (data === undefined && typeof content === "string" && content !== "")
+      if (data === undefined && typeof content === "string" && content)
         throw (await anyCall()).notJson(response, variant);
       // The schema is for the raw body, and the description does not show the body inside an
       // envelope.
