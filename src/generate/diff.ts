@@ -1,12 +1,13 @@
 /** Compares two states of the documents: Redocly finds the changes, and each gets a level here. */
 import { execFile } from "node:child_process";
-import { readdir, stat } from "node:fs/promises";
+import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import type { BundleOptions } from "./document/bundle.js";
 import {
   atPointer,
   type Document,
-  documentError,
   follow,
   METHODS,
   VARIANTS,
@@ -42,7 +43,7 @@ export interface Change {
   /** The part of the operation or of the document, such as `response 200 [].name`. */
   readonly part: string;
   readonly message: string;
-  /** The new document, or the old one for what was removed. */
+  /** Of the new document, or of the old one for what was removed: it, or what it refers to. */
   readonly file: string;
   /** Counts from 1. */
   readonly line?: number | undefined;
@@ -64,7 +65,7 @@ export interface DocumentDiff {
 /**
  * Compares two documents, or two folders with `variant-a` and `variant-b` (`.yaml`, `.yml` or
  * `.json`). It needs the package `@redocly/cli`, which runs as a child process, offline; `signal`
- * ends it.
+ * ends it. References may reach files in the folder of each document, or in `refs`.
  *
  * @throws {GenerateError} `peer_missing` without that package, `diff_failed` when it fails,
  *   `document_swapped` for documents of different variants, and as `generate` does
@@ -75,9 +76,9 @@ export interface DocumentDiff {
 export async function diffDocuments(
   old: string,
   revised: string,
-  options: { readonly signal?: AbortSignal | undefined } = {},
+  options: { readonly signal?: AbortSignal | undefined; readonly refs?: string | undefined } = {},
 ): Promise<DocumentDiff> {
-  const { signal } = requireOptions("diffDocuments", options, { signal: true });
+  const reading = requireOptions("diffDocuments", options, { signal: true, refs: true });
   const redocly = findRedocly();
   const [before, after] = [await filesAt(old), await filesAt(revised)];
   if (before.has(undefined) !== after.has(undefined)) {
@@ -89,7 +90,7 @@ export async function diffDocuments(
   for (const variant of [undefined, ...VARIANTS]) {
     const [base, revision] = [before.get(variant), after.get(variant)];
     if (base !== undefined && revision !== undefined) {
-      changes.push(...(await changesBetween(variant, base, revision, redocly, signal)));
+      changes.push(...(await changesBetween(variant, base, revision, redocly, reading)));
     } else if (base !== undefined || revision !== undefined) {
       const isNew = base === undefined;
       const message = `The document was ${isNew ? "added" : "removed"}.`;
@@ -117,9 +118,7 @@ async function filesAt(path: string): Promise<ReadonlyMap<Variant | undefined, s
   const found = await stat(path).catch((cause: unknown) => {
     throw unreadable("there is no such file or folder", cause);
   });
-  if (found.isFile()) return new Map([[undefined, path]]);
-  if (!found.isDirectory())
-    throw unreadable("it is a pipe, and Redocly reads the document again. Write it to a file");
+  if (!found.isDirectory()) return new Map([[undefined, path]]);
   const names = (await readdir(path)).sort();
   const documents = VARIANTS.flatMap((variant) => {
     const name = names.find((one) => NAME.exec(one)?.[1]?.toUpperCase() === variant);
@@ -136,11 +135,11 @@ async function changesBetween(
   from: string,
   to: string,
   redocly: string,
-  signal: AbortSignal | undefined,
+  reading: BundleOptions,
 ): Promise<Change[]> {
   const read = async (path: string, check = (_: Document) => {}) => {
     try {
-      const document = await readDocument(variant, path, { signal });
+      const document = await readDocument(variant, path, reading);
       check(document);
       return document;
     } catch (cause) {
@@ -163,19 +162,20 @@ async function changesBetween(
       "diffVariants, or bivariant diff --variants.";
     throw new GenerateError("document_swapped", message);
   }
-  for (const document of [old, revised]) refuseExternal(document);
-  const { files, changes } = await runRedocly(redocly, from, to, signal);
+  const { files, changes } = await inOnePiece([old, revised], (base, revision) =>
+    runRedocly(redocly, base, revision, reading.signal),
+  );
   const found = changes.map((change): Change => {
     const document = change.kind === "removed" ? old : revised;
     const at = change.verdicts[0]?.location ?? change.revision ?? change.base;
     const signature = signatureOf(change, document);
+    const side = at?.file === files.base ? ([old, from] as const) : ([revised, to] as const);
     const [corrected, , reason] = CORRECTIONS.find(([, when]) => when.test(signature)) ?? [];
     return {
       level: corrected ?? LEVEL_OF[change.impact],
       ...partAt(change.path, document),
       message: bounded(messageOf(change)),
-      file: at?.file === files.base ? from : to,
-      line: at?.line,
+      ...placeAt(...side, at?.pointer.slice(1) ?? ""),
       rules: change.verdicts.map(({ ruleId }) => ruleId),
       corrected: reason,
     };
@@ -190,35 +190,62 @@ async function changesBetween(
 }
 
 /**
- * Redocly would request the address in such a reference, also where it is an example and no
- * reference.
+ * Redocly would request the address in a reference of an example too. An example is no reference,
+ * so it becomes text.
  */
-function refuseExternal(document: Document): void {
-  if (document.origins.files.size === 0 && !/"\$ref":"[^#]/.test(JSON.stringify(document.root)))
-    return;
-  const message = "a $ref that does not start with # is not followed, not even in an example";
-  throw documentError(document, "reference_external", "", message);
+async function inOnePiece<T>(
+  documents: readonly Document[],
+  compare: (base: string, revision: string) => Promise<T>,
+): Promise<T> {
+  const isExternal = (value: unknown) =>
+    isObject(value) && typeof value.$ref === "string" && !value.$ref.startsWith("#");
+  const folder = await mkdtemp(join(tmpdir(), "bivariant-compared-"));
+  const [base, revision] = [join(folder, "old.json"), join(folder, "new.json")];
+  try {
+    for (const [index, { root }] of documents.entries()) {
+      const text = JSON.stringify(root, (_, value) =>
+        isExternal(value) ? JSON.stringify(value) : value,
+      );
+      await writeFile(index === 0 ? base : revision, text);
+    }
+    return await compare(base, revision);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** Where a value is: in the document, whose path is given, or in a file that it refers to. */
+function placeAt(document: Document, path: string, pointer: string) {
+  const { action, inText } = document.origins.trace(document.root, pointer);
+  const { positionOf } = action?.overlay ?? document;
+  return {
+    file: action === undefined ? path : join(dirname(path), action.overlay.file),
+    line: Number.parseInt(positionOf(inText) ?? "", 10),
+  };
 }
 
 /** The `x-not-shown` marks whose id the other document does not have. */
 function marksOnlyIn(
   document: Document,
   other: Document,
-  { verb, ...change }: { readonly level: Level; readonly verb: string; readonly file: string },
+  {
+    verb,
+    file,
+    ...change
+  }: { readonly level: Level; readonly verb: string; readonly file: string },
 ): Change[] {
   const known = collectUnknowns([other]);
   const marks = [...collectUnknowns([document]).values()].filter(({ id }) => !known.has(id));
   return marks.map(({ id, says, pointers }) => {
-    const position = document.positionOf(pointers[document.variant]?.[0] ?? "");
-    const line = Number.parseInt(position ?? "", 10);
+    const place = placeAt(document, file, pointers[document.variant]?.[0] ?? "");
     const message = bounded(`${verb}: ${id}. ${says}`);
-    return { ...change, part: "x-not-shown", message, line, rules: [] };
+    return { ...change, part: "x-not-shown", message, ...place, rules: [] };
   });
 }
 
 interface Location {
   readonly file: string;
-  readonly line: number;
+  readonly pointer: string;
   readonly value?: unknown;
 }
 

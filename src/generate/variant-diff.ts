@@ -44,14 +44,13 @@ export interface OperationDifference {
 export async function diffVariants(
   documents: { readonly [V in Variant]?: string | undefined } = {},
   operationId?: string,
-  options: { readonly signal?: AbortSignal | undefined } = {},
+  options: { readonly signal?: AbortSignal | undefined; readonly refs?: string | undefined } = {},
 ): Promise<readonly OperationDifference[]> {
-  const { signal } = requireOptions("diffVariants", options, { signal: true });
+  const reading = requireOptions("diffVariants", options, { signal: true, refs: true });
   requireOptions("diffVariants", documents, { A: true, B: true });
   const operations = async (variant: Variant) => {
-    const document = await readDocument(variant, documents[variant] ?? shippedDocument(variant), {
-      signal,
-    });
+    const path = documents[variant] ?? shippedDocument(variant);
+    const document = await readDocument(variant, path, reading);
     const list = listOperations(document);
     document.findings.refuse();
     return new Map(list.map((one) => [one.id, partsOf(document, one)]));

@@ -13,6 +13,7 @@ interface Flags {
   readonly variants?: string | true;
   readonly variantA?: string;
   readonly variantB?: string;
+  readonly refs?: string;
   readonly failOn: Level | "never";
   readonly markdown?: true;
 }
@@ -43,14 +44,15 @@ export function define(command: Command, { output, signal, finish }: Context): v
       "--variant-b <path>",
       "with --variants: document of Variant B (default: the one of this package)",
     )
+    .option("--refs <folder>", "folder that references may reach (default: that of each document)")
     .option("--markdown", "print a table for a pull request, of at most 65,536 characters")
     .action(async (old: string | undefined, revised: string | undefined, flags: Flags) => {
-      const { variants, variantA, variantB, failOn, markdown } = flags;
+      const { variants, variantA, variantB, refs, failOn, markdown } = flags;
       const { diffDocuments, diffVariants } = await import("../../generate/index.js");
       if (old === undefined && variants !== undefined) {
         const id = variants === true ? undefined : variants;
         const found = await output.during("comparing", () =>
-          diffVariants({ A: variantA, B: variantB }, id, { signal }),
+          diffVariants({ A: variantA, B: variantB }, id, { signal, refs }),
         );
         if (output.json) output.value(found);
         else if (markdown) output.lines(bounded(found.flatMap(variantTable)));
@@ -69,7 +71,9 @@ export function define(command: Command, { output, signal, finish }: Context): v
               "and <new> exclude --variants: pass two documents or folders, or --variants, with " +
                 "--variant-a and --variant-b for documents of your own.",
             );
-      const diff = await output.during("comparing", () => diffDocuments(old, revised, { signal }));
+      const diff = await output.during("comparing", () =>
+        diffDocuments(old, revised, { signal, refs }),
+      );
       if (output.json) output.value(diff);
       else if (markdown) output.lines(bounded(changeTable(diff)));
       else
