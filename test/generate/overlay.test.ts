@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
+import { learnFrom } from "../../src/contract/index.js";
 import { Findings } from "../../src/generate/document/findings.js";
 import { readDocuments } from "../../src/generate/document/overlay.js";
 import {
@@ -301,6 +302,12 @@ const refused = [
       "a target that only an earlier action had written and another removed",
       again({ "x-a": 1 }, 2, { target: "$['x-a']", remove: true }),
       "11:5#/actions/2",
+    ),
+    row(
+      "a target of a learnt overlay that the documents do not have",
+      learnFrom([]).overlay.replace("target: $", "target: $.none"),
+      "6:5#/actions/0",
+      "A learnt overlay fits the documents of bivariant",
     ),
     one("copy of nothing", { target: "$.info", copy: "$.none" }, "6:5#/actions/0"),
   ),

@@ -84,6 +84,7 @@ interface Overlay {
   readonly source: SourceFile;
   /** Overlay 1.0: no single values as targets, and an array is appended to an array as one item. */
   readonly isFirstVersion: boolean;
+  readonly info: { readonly title: string };
   readonly extends?: string | undefined;
   readonly actions: readonly ActionMembers[];
   readonly "x-variant"?: Variant | undefined;
@@ -166,7 +167,7 @@ export function applyOverlays(overlays: readonly Overlay[], documents: readonly 
       const names = candidates.map(({ file }) => file).join(" and in ");
       const message =
         `${action.target} matches nothing in ` +
-        `${names}${nearestName(action.target, candidates)}`;
+        `${names}${nearestName(action.target, candidates)}${remedyOfLearnt(overlay)}`;
       throw actionError(action, "overlay_unmatched", message);
     }
   }
@@ -184,6 +185,14 @@ function nearestName({ segments }: JSONPathQuery, documents: readonly Document[]
   const names = valuesAt(at).flatMap((value) => (isObject(value) ? Object.keys(value) : []));
   const meant = mostAlike(selector.name, names);
   return meant === undefined ? "" : `. Use ${meant} instead of ${selector.name}`;
+}
+
+/** What `contract --learn` writes changes what the documents of this package describe. */
+function remedyOfLearnt({ info }: Overlay): string {
+  return info.title !== "What a contract test observed"
+    ? ""
+    : ". A learnt overlay fits the documents of bivariant (its folder openapi): add your paths to " +
+        "copies of those, or generate without it and use the learnt settings";
 }
 
 /** By `x-variant`, else by `extends`, else both. */
