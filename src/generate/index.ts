@@ -283,8 +283,10 @@ function emitLock(documents: readonly Document[]): string {
   const versionOf = (name: string): string =>
     createRequire(import.meta.url)(`${name}/package.json`).version;
   const hashesOf = (kind: "overlays" | "files") => {
-    const all = new Set(documents.flatMap(({ origins }) => [...origins[kind]]));
-    return all.size > 0 && { [kind]: [...all].map(({ file, sha256 }) => ({ file, sha256 })) };
+    const all = documents.flatMap(({ origins }) => [...origins[kind]]);
+    // Each document has read a file of both by itself.
+    const files = new Map(all.map(({ file, sha256 }) => [`${file} ${sha256}`, { file, sha256 }]));
+    return files.size > 0 && { [kind]: [...files.values()] };
   };
   const lock = {
     note:

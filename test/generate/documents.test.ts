@@ -65,6 +65,36 @@ components: { schemas: { Pet: { type: number } }, responses: { B: { description:
     );
   });
 
+  test("a file of both documents is once in the lock", async () => {
+    const { documents, out, root } = await written(main);
+    await writeFile(join(root, "b.yaml"), main);
+    await generate({ documents: { ...documents, B: join(root, "b.yaml") }, out });
+    const { files: locked } = JSON.parse(await readFile(join(out, "lock.json"), "utf8"));
+    const names: readonly string[] = locked.map(({ file }: { file: string }) => file);
+    expect(names).toEqual([...new Set(names)]);
+  });
+
+  test.each([
+    ["in another file", "paths/own.yaml"],
+    ["in the components", "#/components/pathItems/own"],
+  ])(
+    "parameters beside a reference to a path item %s replace its own, which a warning says",
+    async (_, $ref) => {
+      const parameter = (name: string) =>
+        `[{ name: ${name}, in: path, required: true, schema: {} }]`;
+      const item = `{ parameters: ${parameter("b")}, get: { responses: { 200: { description: Done. } } } }`;
+      const { documents, out } = await written(
+        `${START}\npaths: { "/x/{a}/{b}": { $ref: "${$ref}", parameters: ${parameter("a")} } }` +
+          `\ncomponents: { pathItems: { own: ${item} } }`,
+        { "paths/own.yaml": item },
+      );
+      const notices: Notice[] = [];
+      await generate({ documents, out, onNotice: (notice) => void notices.push(notice) });
+      const says = "describes a (`parameters` beside $ref replace those of its target). Those of";
+      expect(notices.map(({ message }) => message).join()).toContain(says);
+    },
+  );
+
   test("a mistake in a file is reported with its line", async () => {
     const wrong = files["responses.yaml"]?.replace("#/Pet", "#/Missing") ?? "";
     const { documents, out } = await written(main, { ...files, "responses.yaml": wrong });

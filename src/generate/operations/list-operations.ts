@@ -99,7 +99,8 @@ function readOperation(
 ): Operation {
   const { security = document.root.security } = source;
   const own = [source.parameters, pointerTo(pointer, "parameters")] as const;
-  const parameters = fittedToPath(document, pointer, path, readParameters(document, [shared, own]));
+  const all = readParameters(document, [shared, own]);
+  const parameters = fittedToPath(document, { pointer, path, shared }, all);
   const described = readBody(document, source.requestBody, pointerTo(pointer, "requestBody"));
   const cannotSend = method === "GET" || method === "HEAD";
   if (described?.required && cannotSend) {
@@ -166,8 +167,7 @@ function checkOtherIds(document: Document, listed: readonly NamedOperation[]): v
 /** Adds what only the path names, as text, and leaves out what is not in it, with a warning. */
 function fittedToPath(
   document: Document,
-  pointer: string,
-  path: string,
+  { pointer, path, shared }: Pick<NamedOperation, "pointer" | "path" | "shared">,
   all: readonly Parameter[],
 ): readonly Parameter[] {
   const names = [...path.matchAll(/\{[.;]?([^{}*]+)/g)].map(([, name = ""]) => name);
@@ -179,7 +179,11 @@ function fittedToPath(
   const found =
     `${path} names ${names.join(", ") || "none"}, \`parameters\` ` +
     `describes ${described.join(", ") || "none"}`;
-  const message = `the path parameters should have the same names: ${found}. Those of the path are sent`;
+  const itemOf = (at: string) =>
+    document.origins.trace(document.root, at).inText.replace(/[^/]*$/, "");
+  const isBeside = shared[0] !== undefined && itemOf(shared[1]) !== itemOf(pointer);
+  const reason = isBeside ? " (`parameters` beside $ref replace those of its target)" : "";
+  const message = `the path parameters should have the same names: ${found}${reason}. Those of the path are sent`;
   warnAt(document, "document_invalid", pointer, message);
   const listed = { in: "path", required: true, isListed: true } as const;
   const added = [...new Set(missing)].map(
