@@ -135,6 +135,25 @@ describe.concurrent("call", () => {
     expect(JSON.parse(json.stdout).error).toMatchObject(error);
   });
 
+  it("notes the Location of an answer on stderr, unless it repeats a secret", async () => {
+    const { env } = await startPlanted((request, response) => {
+      const secret = request.url?.includes("page") ? plantedToken : "e1";
+      const headers = { location: `/v1/exports/${secret}`, "set-cookie": "sid=planted-cookie" };
+      response.writeHead(202, headers).end('{"done":false}');
+    });
+    const { folder } = await startDeployment();
+    const own = { method: "GET", path: "/v1/own", success: [202], failure: [] };
+    const module = `export const operations = ${JSON.stringify({ A: { own }, B: { own } })};`;
+    await writeFile(join(folder, "operations.js"), module);
+    const args = ["call", "own", "--api", folder];
+    const result = await cli(args, env);
+    expect(result).toMatchObject({ code: 0, stderr: "Location: /v1/exports/e1\n" });
+    const secret = await cli([...args, "--param", "page=1"], env);
+    expect(secret.stderr).toBe("Location: (not shown: it repeats a secret)\n");
+    const secrets = [plantedToken, "planted-cookie"];
+    expect([...leaksOf(result, secrets), ...leaksOf(secret, secrets)]).toEqual([]);
+  });
+
   it("names the size of bytes that a refusal holds", async () => {
     const answer = (response: ServerResponse) => response.writeHead(404).end("four");
     const { env, args } = await startOwn("image/png", answer);

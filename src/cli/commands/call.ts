@@ -89,7 +89,12 @@ export function define(command: Command, context: Context): void {
           ...(envelope !== undefined && { envelope }),
         }),
       );
-      if (outcome.ok) return printData(output, outcome.data, outcome.response);
+      if (outcome.ok) {
+        const location = outcome.response.headers.get("location");
+        if (location !== null)
+          output.note(printableText(`Location: ${printableBody(location, secrets)}`));
+        return printData(output, outcome.data, outcome.response);
+      }
       reportError(output, outcome.error, printableBody(outcome.error.body, secrets));
       finish(exitCodeOf(outcome.error));
     })
@@ -110,7 +115,7 @@ A --param whose name is not in the operation's path is sent as a query
 parameter. Each run requests a new token, unless a login is stored.
 
 The data is printed as JSON with and without --json; an answer without a body is
-null. Events and JSON lines are printed as they arrive, a line of JSON each,
+null. Its Location is noted on stderr. Events and JSON lines are printed as they arrive, a line of JSON each,
 until Ctrl-C. Other text is printed as it is, and with --json as a JSON string.
 Bytes are written as they are: redirect them to a file. A refused call exits 6
 and shows its likely causes and the body of the answer, unless the body is long
