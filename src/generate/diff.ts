@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join } from "node:path";
 import type { BundleOptions } from "./document/bundle.js";
 import {
   atPointer,
@@ -137,10 +137,12 @@ async function changesBetween(
   redocly: string,
   reading: BundleOptions,
 ): Promise<Change[]> {
-  const read = async (path: string, check = (_: Document) => {}) => {
+  const read = async (path: string) => {
     try {
       const document = await readDocument(variant, path, reading);
-      check(document);
+      // The old document may hold a mistake that the new one mends.
+      if (path === to) listOperations(document);
+      document.findings.refuse();
       return document;
     } catch (cause) {
       if (!(cause instanceof GenerateError)) throw cause;
@@ -148,12 +150,7 @@ async function changesBetween(
       throw new GenerateError(cause.code, cause.message, { document: path, cause });
     }
   };
-  // The old document may hold a mistake that the new one mends.
-  const checkAll = (document: Document) => {
-    listOperations(document);
-    document.findings.refuse();
-  };
-  const [old, revised] = [await read(from), await read(to, checkAll)];
+  const [old, revised] = [await read(from), await read(to)];
   const known = [old, revised].filter((one) => pathOfVariant(one.variant, one.root) !== undefined);
   if (known.length === 2 && old.variant !== revised.variant) {
     const message =
@@ -162,9 +159,7 @@ async function changesBetween(
       "diffVariants, or bivariant diff --variants.";
     throw new GenerateError("document_swapped", message);
   }
-  const { files, changes } = await inOnePiece([old, revised], (base, revision) =>
-    runRedocly(redocly, base, revision, reading.signal),
-  );
+  const { files, changes } = await compare(redocly, old, revised, reading.signal);
   const found = changes.map((change): Change => {
     const document = change.kind === "removed" ? old : revised;
     const at = change.verdicts[0]?.location ?? change.revision ?? change.base;
@@ -193,22 +188,21 @@ async function changesBetween(
  * Redocly would request the address in a reference of an example too. An example is no reference,
  * so it becomes text.
  */
-async function inOnePiece<T>(
-  documents: readonly Document[],
-  compare: (base: string, revision: string) => Promise<T>,
-): Promise<T> {
-  const isExternal = (value: unknown) =>
-    isObject(value) && typeof value.$ref === "string" && !value.$ref.startsWith("#");
+async function compare(redocly: string, old: Document, revised: Document, signal?: AbortSignal) {
   const folder = await mkdtemp(join(tmpdir(), "bivariant-compared-"));
-  const [base, revision] = [join(folder, "old.json"), join(folder, "new.json")];
+  const write = async (name: string, { root }: Document) => {
+    const path = join(folder, name);
+    const text = JSON.stringify(root, (_, value) =>
+      typeof value?.$ref === "string" && !value.$ref.startsWith("#")
+        ? JSON.stringify(value)
+        : value,
+    );
+    await writeFile(path, text);
+    return path;
+  };
   try {
-    for (const [index, { root }] of documents.entries()) {
-      const text = JSON.stringify(root, (_, value) =>
-        isExternal(value) ? JSON.stringify(value) : value,
-      );
-      await writeFile(index === 0 ? base : revision, text);
-    }
-    return await compare(base, revision);
+    const [base, revision] = [await write("old.json", old), await write("new.json", revised)];
+    return await runRedocly(redocly, base, revision, signal);
   } finally {
     await rm(folder, { recursive: true });
   }
@@ -403,16 +397,7 @@ export function runRedocly(
   revision: string,
   signal?: AbortSignal,
 ): Promise<Report> {
-  const args = [
-    program,
-    "diff",
-    resolve(base),
-    resolve(revision),
-    "--format",
-    "json",
-    "--fail-on",
-    "none",
-  ];
+  const args = [program, "diff", base, revision, "--format", "json", "--fail-on", "none"];
   // In this folder no `redocly.yaml` of the user changes the result.
   const options = {
     cwd: dirname(program),

@@ -165,9 +165,15 @@ export function applyOverlays(overlays: readonly Overlay[], documents: readonly 
       });
       if (matched.length > 0) continue;
       const names = candidates.map(({ file }) => file).join(" and in ");
+      // `contract --learn` writes it.
+      const isLearnt = overlay.info.title === "What a contract test observed";
+      const remedy = isLearnt
+        ? ". A learnt overlay fits the documents of bivariant (its folder openapi): add your " +
+          "paths to copies of those, or generate without it and use the learnt settings"
+        : "";
       const message =
         `${action.target} matches nothing in ` +
-        `${names}${nearestName(action.target, candidates)}${remedyOfLearnt(overlay)}`;
+        `${names}${nearestName(action.target, candidates)}${remedy}`;
       throw actionError(action, "overlay_unmatched", message);
     }
   }
@@ -185,14 +191,6 @@ function nearestName({ segments }: JSONPathQuery, documents: readonly Document[]
   const names = valuesAt(at).flatMap((value) => (isObject(value) ? Object.keys(value) : []));
   const meant = mostAlike(selector.name, names);
   return meant === undefined ? "" : `. Use ${meant} instead of ${selector.name}`;
-}
-
-/** What `contract --learn` writes changes what the documents of this package describe. */
-function remedyOfLearnt({ info }: Overlay): string {
-  return info.title !== "What a contract test observed"
-    ? ""
-    : ". A learnt overlay fits the documents of bivariant (its folder openapi): add your paths to " +
-        "copies of those, or generate without it and use the learnt settings";
 }
 
 /** By `x-variant`, else by `extends`, else both. */

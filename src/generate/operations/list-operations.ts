@@ -100,7 +100,7 @@ function readOperation(
   const { security = document.root.security } = source;
   const own = [source.parameters, pointerTo(pointer, "parameters")] as const;
   const all = readParameters(document, [shared, own]);
-  const parameters = fittedToPath(document, { pointer, path, shared }, all);
+  const parameters = fittedToPath(document, pointer, path, shared, all);
   const described = readBody(document, source.requestBody, pointerTo(pointer, "requestBody"));
   const cannotSend = method === "GET" || method === "HEAD";
   if (described?.required && cannotSend) {
@@ -167,7 +167,9 @@ function checkOtherIds(document: Document, listed: readonly NamedOperation[]): v
 /** Adds what only the path names, as text, and leaves out what is not in it, with a warning. */
 function fittedToPath(
   document: Document,
-  { pointer, path, shared }: Pick<NamedOperation, "pointer" | "path" | "shared">,
+  pointer: string,
+  path: string,
+  [ofPath, place]: NamedOperation["shared"],
   all: readonly Parameter[],
 ): readonly Parameter[] {
   const names = [...path.matchAll(/\{[.;]?([^{}*]+)/g)].map(([, name = ""]) => name);
@@ -179,9 +181,10 @@ function fittedToPath(
   const found =
     `${path} names ${names.join(", ") || "none"}, \`parameters\` ` +
     `describes ${described.join(", ") || "none"}`;
-  const itemOf = (at: string) =>
-    document.origins.trace(document.root, at).inText.replace(/[^/]*$/, "");
-  const isBeside = shared[0] !== undefined && itemOf(shared[1]) !== itemOf(pointer);
+  const [at, item] = [place, pointer].map((one) =>
+    document.origins.trace(document.root, one).inText.replace(/[^/]*$/, ""),
+  );
+  const isBeside = ofPath !== undefined && at !== item;
   const reason = isBeside ? " (`parameters` beside $ref replace those of its target)" : "";
   const message = `the path parameters should have the same names: ${found}${reason}. Those of the path are sent`;
   warnAt(document, "document_invalid", pointer, message);
