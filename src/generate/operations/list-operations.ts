@@ -181,10 +181,11 @@ function fittedToPath(
   const found =
     `${path} names ${names.join(", ") || "none"}, \`parameters\` ` +
     `describes ${described.join(", ") || "none"}`;
-  const [at, item] = [place, pointer].map((one) =>
-    document.origins.trace(document.root, one).inText.replace(/[^/]*$/, ""),
+  const [inPath, inItem] = [place, pointer].map(
+    (one) => document.origins.trace(document.root, one).action,
   );
-  const isBeside = ofPath !== undefined && at !== item;
+  const isMoved = inPath === undefined && inItem?.isReferenced;
+  const isBeside = ofPath && (isMoved || !pointer.startsWith(place.replace(/parameters$/, "")));
   const reason = isBeside ? " (`parameters` beside $ref replace those of its target)" : "";
   const message = `the path parameters should have the same names: ${found}${reason}. Those of the path are sent`;
   warnAt(document, "document_invalid", pointer, message);
