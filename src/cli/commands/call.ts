@@ -115,11 +115,11 @@ A --param whose name is not in the operation's path is sent as a query
 parameter. Each run requests a new token, unless a login is stored.
 
 The data is printed as JSON with and without --json; an answer without a body is
-null. Its Location is noted on stderr. Events and JSON lines are printed as they arrive, a line of JSON each,
-until Ctrl-C. Other text is printed as it is, and with --json as a JSON string.
-Bytes are written as they are: redirect them to a file. A refused call exits 6
-and shows its likely causes and the body of the answer, unless the body is long
-or repeats a secret.
+null. The Location of an answer is noted on stderr. Events and JSON lines are
+printed as they arrive, a line of JSON each, until Ctrl-C. Other text is printed
+as it is, and with --json as a JSON string. Bytes are written as they are:
+redirect them to a file. A refused call exits 6 and shows its likely causes and
+the body of the answer, unless the body is long or repeats a secret.
 
 ${identityHelp}`,
     );

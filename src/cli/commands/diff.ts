@@ -44,7 +44,7 @@ export function define(command: Command, { output, signal, finish }: Context): v
       "--variant-b <path>",
       "with --variants: document of Variant B (default: the one of this package)",
     )
-    .option("--refs <folder>", "folder that references may reach (default: that of each document)")
+    .option("--refs <folder>", "folder that references may reach (default: that of the document)")
     .option("--markdown", "print a table for a pull request, of at most 65,536 characters")
     .action(async (old: string | undefined, revised: string | undefined, flags: Flags) => {
       const { variants, variantA, variantB, refs, failOn, markdown } = flags;
