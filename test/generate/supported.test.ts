@@ -50,6 +50,12 @@ const parameter = (place: string, name: string, schema: object, more: object = {
 });
 const file = { ...string, contentMediaType: "image/png" };
 
+const BESIDE = {
+  $ref: "#/components/schemas/Member",
+  properties: { region: string },
+  required: ["region", "team"],
+};
+
 const call = (sent: string, init?: object, data?: unknown): Call => ({ sent, init, data });
 const by = (place: string, values: object) => ({ params: { [place]: values } });
 const taking = (...parameters: object[]) => ({ parameters });
@@ -323,9 +329,27 @@ const CONSTRUCTS: Readonly<Record<string, Construct>> = {
   },
   "`allOf`, `anyOf`, `oneOf`, `discriminator`": {
     paths: { "/animal": get("animal", answering(json({ $ref: "#/components/schemas/Animal" }))) },
-    types: `const animal: components["schemas"]["Animal"] = { kind: "dog", bark: 1 };`,
+    types: `const animal: components["schemas"]["Animal"] = { kind: "dog", bark: 1 };
+      const held: components["schemas"]["Held"] = { animal, choice: { a: "1" }, puppy: animal };
+      const kind: "cat" | "dog" = held.animal.kind;
+      const young: boolean | undefined = held.puppy.young;
+      const choice: string | undefined = held.choice.b;
+      const boss: string = {} as components["schemas"]["Head"]["boss"];
+      const rank: number = {} as components["schemas"]["Head"]["rank"];`,
     calls: { animal: call("GET /animal", undefined, { kind: "cat", meow: "text" }) },
     wrong: { animal: { kind: "cat", meow: 1 } },
+  },
+  "keywords beside a `$ref`": {
+    paths: {
+      "/beside": get("beside", answering(json({ type: "array", items: BESIDE }))),
+    },
+    types: `const [head] = {} as OperationsA["beside"]["success"][200];
+      const names: (string | undefined)[] = [head?.region, head?.boss, head?.team];
+      const all: OperationsA["beside"]["success"][200] = [{ region: "", team: "" }];`,
+    calls: {
+      beside: call("GET /beside", undefined, [{ boss: "text", team: "text", region: "text" }]),
+    },
+    wrong: { beside: [{ region: "north" }] },
   },
   "`if`, `not`, `dependentRequired`, `unevaluatedProperties`": {
     paths: { "/ruled": get("ruled", answering(json({ $ref: "#/components/schemas/Ruled" }))) },
@@ -385,6 +409,19 @@ Dog:
 Animal:
   oneOf: [{ $ref: "#/components/schemas/Cat" }, { $ref: "#/components/schemas/Dog" }]
   discriminator: { propertyName: kind, mapping: { cat: Cat, dog: Dog } }
+Member: { type: object, properties: { boss: { type: string }, team: { type: string } } }
+Ranked: { allOf: [{ $ref: "#/components/schemas/Member" }, { properties: { rank: { type: integer } } }] }
+Head: { allOf: [{ $ref: "#/components/schemas/Ranked" }, { required: [boss, rank] }] }
+Held:
+  type: object
+  required: [animal, choice, puppy]
+  properties:
+    animal: { description: Any., allOf: [{ $ref: "#/components/schemas/Animal" }] }
+    puppy: { $ref: "#/components/schemas/Animal", properties: { young: { type: boolean } } }
+    choice:
+      type: object
+      properties: { a: { type: string }, b: { type: string } }
+      anyOf: [{ required: [a] }, { required: [b] }]
 Tree:
   type: object
   required: [nodes]

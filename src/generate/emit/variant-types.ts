@@ -8,8 +8,11 @@ import {
   isObject,
   type JsonObject,
   keysOf,
+  listOf,
+  objectOf,
   pointerTo,
 } from "../document/source-file.js";
+import { KEYWORDS } from "../schemas/checked-schema.js";
 import { fileHeader, UNCHECKED } from "./source-text.js";
 
 /** One command installs both packages, because one does not work without the other. */
@@ -39,13 +42,26 @@ export async function typeEmitter(): Promise<
     mendKinds(root);
     dropRefusedTags(root);
     nameTargets(root);
+    const resolve = ($ref: string) => resolveRef<JsonObject>(root, $ref, { silent: true });
+    const partsOf = (schema: unknown): JsonObject[] => {
+      const { $ref } = objectOf(schema);
+      const part = objectOf(typeof $ref === "string" ? resolve($ref) : schema);
+      return [part, ...listOf(part.allOf).flatMap(partsOf)];
+    };
+    combineParts(root, partsOf);
     const options = { ...fixed, injectFooter: [] } as Partial<Options> as Options;
     const header = fileHeader(`Types of Variant ${document.variant}, by openapi-typescript.`, [
       document,
     ]);
     try {
       options.discriminators = scanDiscriminators(root, options);
-      options.resolve = ($ref) => resolveRef(root, $ref, { silent: true });
+      // A required member may be one that the target has of its own parts.
+      options.resolve = ($ref) => {
+        const target = resolve($ref);
+        if (target?.allOf === undefined) return target as never;
+        const members = partsOf(target).map(({ properties }) => properties);
+        return { ...target, properties: Object.assign({}, ...members) } as never;
+      };
       return `${UNCHECKED}${header}\n${astToString(transformSchema(root, options)).trimEnd()}\n`;
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause);
@@ -80,6 +96,37 @@ function nameTargets(root: JsonObject): void {
     Object.assign(value, { $ref: `#${pointerTo("/components", kind, name)}` });
   });
   if (names.size > 0) Object.assign(root, { components });
+}
+
+/**
+ * Writes in another way what openapi-typescript would leave out or widen: what is beside a `$ref`,
+ * `anyOf` beside other keywords, what one part of `allOf` requires of another, and the member of a
+ * discriminator, which only the components that inherit it get back.
+ */
+function combineParts(root: JsonObject, partsOf: (schema: unknown) => JsonObject[]): void {
+  walkDocument(root, (value, place) => {
+    const { $ref, allOf, anyOf, ...others } = value;
+    const isReference = typeof $ref === "string" && $ref.startsWith("#/components/schemas/");
+    const parts = [
+      ...(isReference ? [{ $ref }] : []),
+      ...listOf(allOf),
+      ...(Array.isArray(anyOf) ? [{ anyOf }] : []),
+    ];
+    const isAlone = parts.length === 1 && !Object.keys(others).some((key) => KEYWORDS.has(key));
+    if (parts.length === 0 || (isAlone && allOf === undefined)) return;
+    const isComponent = /^\/components\/schemas\/[^/]+$/.test(place());
+    const isTagged = ({ discriminator, oneOf }: JsonObject) =>
+      discriminator !== undefined && !(isComponent && oneOf === undefined);
+    const required = parts.flatMap((part) => {
+      const [{ properties, required: names } = {}] = partsOf(part);
+      return listOf(names).filter((name) => !Object.hasOwn(Object(properties), String(name)));
+    });
+    const schema = value as Record<string, unknown>;
+    delete schema.$ref;
+    delete schema.anyOf;
+    schema.allOf = parts.map((part) => (partsOf(part).some(isTagged) ? { oneOf: [part] } : part));
+    if (required.length > 0) schema.required = [...listOf(schema.required), ...required];
+  });
 }
 
 /** openapi-typescript writes descriptions as comments. */
