@@ -237,16 +237,14 @@ async function render(options: GenerateOptions): Promise<Files> {
   const unknowns = await step(() => emitUnknowns([A, B]));
   findings.refuse(strict);
   const notes = { A: provenanceNotes(A), B: provenanceNotes(B) };
-  const typesA = await step(() => typesOf(A, notes.A));
-  const typesB = await step(() => typesOf(B, notes.B));
+  const operations = await step(() => emitOperations({ A, B }, lists, notes));
+  const typesA = await step(() => typesOf(A, notes.A, operations));
+  const typesB = await step(() => typesOf(B, notes.B, operations));
   const emulation = await step(() => emulate({ A, B }, lists));
   const files = new Map([
     ["emulation.ts", await step(() => emitEmulation({ A, B }, emulation))],
     ["lock.json", emitLock([A, B])],
-    [
-      "operations.ts",
-      await step(() => emitOperations({ A, B }, lists, notes) + emitNotSampled(emulation)),
-    ],
+    ["operations.ts", operations + (await step(() => emitNotSampled(emulation)))],
     ["schemas.ts", schemas],
     ["unknowns.ts", unknowns],
     ["variant-a.ts", typesA],

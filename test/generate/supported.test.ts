@@ -55,6 +55,11 @@ const BESIDE = {
   properties: { region: string },
   required: ["region", "team"],
 };
+const ACCOUNTS = {
+  type: "object",
+  required: ["all"],
+  properties: { all: { type: "array", items: { $ref: "#/components/schemas/Account" } } },
+};
 
 const call = (sent: string, init?: object, data?: unknown): Call => ({ sent, init, data });
 const by = (place: string, values: object) => ({ params: { [place]: values } });
@@ -351,6 +356,23 @@ const CONSTRUCTS: Readonly<Record<string, Construct>> = {
     },
     wrong: { beside: [{ region: "north" }] },
   },
+  "`readOnly`, `writeOnly`": {
+    paths: {
+      "/account": post("account", json(ACCOUNTS), answered(json(ACCOUNTS))),
+    },
+    types: `const init: InitsA["account"] = { body: { all: [{ name: "Ann", pin: "1" }] } };
+      const answer: OperationsA["account"]["success"][200] = { all: [{ id: "1", name: "Ann" }] };
+      const account: components["schemas"]["Account"] = { id: "1", name: "Ann", pin: "1" };
+      const sent: InitsA["account"] = { body: { all: [account] } };`,
+    calls: {
+      account: call(
+        'POST /account application/json {"all":[{"name":"Ann","pin":"1"}]}',
+        { body: { all: [{ name: "Ann", pin: "1" }] } },
+        { all: [{ id: "text", name: "text", pin: "text" }] },
+      ),
+    },
+    wrong: { account: { all: [{ name: "Ann" }] } },
+  },
   "`if`, `not`, `dependentRequired`, `unevaluatedProperties`": {
     paths: { "/ruled": get("ruled", answering(json({ $ref: "#/components/schemas/Ruled" }))) },
     types: 'const ruled: components["schemas"]["Ruled"] = { size: 1 };',
@@ -422,6 +444,13 @@ Held:
       type: object
       properties: { a: { type: string }, b: { type: string } }
       anyOf: [{ required: [a] }, { required: [b] }]
+Account:
+  type: object
+  required: [id, name, pin]
+  properties:
+    id: { type: string, readOnly: true }
+    name: { type: string }
+    pin: { type: string, writeOnly: true }
 Tree:
   type: object
   required: [nodes]
@@ -550,11 +579,11 @@ const wrong = rows.flatMap(([name, one]) =>
 );
 test.each(wrong)(
   "$name: the strict validator refuses a wrong answer of $id",
-  async ({ id, value }) => {
+  async ({ name, id, value }) => {
     sent = [];
     const type = id === "point" ? "application/hal+json" : "application/json";
     answer = () => new Response(JSON.stringify(value), { headers: { "content-type": type } });
-    const init = CONSTRUCTS["integer beyond 2^53 (`int64`)"]?.calls?.[id]?.init;
+    const init = CONSTRUCTS[name]?.calls?.[id]?.init;
     await expect(calling(id, init)).rejects.toMatchObject({ code: "response_shape" });
   },
 );

@@ -1,5 +1,5 @@
 /** The lookup types of `call` and `paths`: what a call takes, and what it answers. */
-import { type Document, VARIANTS, type Variant } from "../document/document.js";
+import { atPointer, type Document, VARIANTS, type Variant } from "../document/document.js";
 import type { ProvenanceNotes } from "../document/provenance.js";
 import { entriesOf, type JsonObject } from "../document/source-file.js";
 import type { Operation, OperationLists } from "../operations/list-operations.js";
@@ -20,6 +20,7 @@ import {
   type Response,
 } from "../operations/messages.js";
 import { mergedSchema } from "../schemas/alternatives.js";
+import { DIRECTIONS, type Exception, schemasRequiringLess } from "../schemas/checked-schema.js";
 import { literal, propertyName } from "./source-text.js";
 
 /** What the lookup types name besides the types of the document. */
@@ -191,7 +192,7 @@ function initType(document: Document, { id, parameters, body }: Operation): stri
 }
 
 /** openapi-typescript replaces the character with which a fragment begins. */
-function operationKey(id: string): string {
+export function operationKey(id: string): string {
   return literal(id.replaceAll("#", "/"));
 }
 
@@ -202,9 +203,11 @@ interface BodyChoice {
 }
 
 function bodyChoices(document: Document, body: Body, own: string): BodyChoice[] {
-  const holder = body.required ? `${own}["requestBody"]` : `NonNullable<${own}["requestBody"]>`;
-  const typeOf = (content: Content) =>
-    bodyType(document, content, `${holder}["content"][${literal(content.mediaType)}]`);
+  const typeOf = (content: Content) => {
+    const sent = lookupOf(document, content, "readOnly", `${own}["requestBody"]`);
+    const holder = body.required ? sent : `NonNullable<${sent}>`;
+    return bodyType(document, content, `${holder}["content"][${literal(content.mediaType)}]`);
+  };
   const usual: BodyChoice[] = [{ body: `body${body.required ? "" : "?"}: ${typeOf(body)}` }];
   const isSent = mediaTypeSent(body) !== undefined;
   const named = body.all.flatMap((content): BodyChoice[] => {
@@ -313,12 +316,25 @@ function statusTable(
   return `{\n${rows.map(({ status, type }) => `      ${status}: ${type};\n`).join("")}    }`;
 }
 
-function answerType({ variant }: Document, { id }: Operation, response: Response): string {
+/** The lookup, or the one among the types of one direction if these require less. */
+function lookupOf(
+  document: Document,
+  { schema = "/-" }: Content,
+  except: Exception,
+  lookup: string,
+): string {
+  const source = atPointer(document.root, schema);
+  const isLess = schemasRequiringLess(document, except).has(source);
+  return isLess ? lookup.replace(".", `.${DIRECTIONS[except]}.`) : lookup;
+}
+
+function answerType(document: Document, { id }: Operation, response: Response): string {
   const key = /^\d+$/.test(response.key) ? response.key : literal(response.key);
-  const content = `${variant}.operations[${operationKey(id)}]["responses"][${key}]["content"]`;
-  const types = response.all.map((one) =>
-    contentType(one, `${content}[${literal(one.mediaType)}]`, response),
-  );
+  const content = `${document.variant}.operations[${operationKey(id)}]["responses"][${key}]["content"]`;
+  const types = response.all.map((one) => {
+    const lookup = lookupOf(document, one, "writeOnly", content);
+    return contentType(one, `${lookup}[${literal(one.mediaType)}]`, response);
+  });
   return types.length === 0 ? "undefined" : [...new Set(types)].join(" | ");
 }
 

@@ -32,7 +32,9 @@ export function emitOperations(
     "export const operations: OperationTable = { A: operationsA, B: operationsB };\n",
   ].join("\n");
   // An unused import is an error under noUnusedLocals.
-  const imports = VARIANTS.filter((variant) => body.includes(`${variant}.operations[`)).map(
+  const isUsed = (variant: Variant) =>
+    new RegExp(`\\b${variant}\\.(?:\\w+\\.)?operations\\[`).test(body);
+  const imports = VARIANTS.filter(isUsed).map(
     (variant) => `import type * as ${variant} from "./variant-${variant.toLowerCase()}.js";\n`,
   );
   return [

@@ -1,7 +1,13 @@
 /** Emits variant-a.ts and variant-b.ts: the document as TypeScript types, by openapi-typescript. */
 import { unescape as percentDecoded } from "node:querystring";
 import { freeName, kindAt } from "../document/bundle.js";
-import { atPointer, type Document, NAMED_BY_AUTHOR, walkDocument } from "../document/document.js";
+import {
+  atPointer,
+  type Document,
+  NAMED_BY_AUTHOR,
+  operationsOf,
+  walkDocument,
+} from "../document/document.js";
 import type { ProvenanceNotes } from "../document/provenance.js";
 import {
   GenerateError,
@@ -12,7 +18,8 @@ import {
   objectOf,
   pointerTo,
 } from "../document/source-file.js";
-import { KEYWORDS } from "../schemas/checked-schema.js";
+import { DIRECTIONS, KEYWORDS, requiredOf } from "../schemas/checked-schema.js";
+import { operationKey } from "./call-types.js";
 import { fileHeader, UNCHECKED } from "./source-text.js";
 
 /** One command installs both packages, because one does not work without the other. */
@@ -26,7 +33,7 @@ const INSTALL = "npm install --save-dev --save-exact openapi-typescript@7.13.0 t
  * @throws GenerateError `peer_missing`, `peer_unsuitable`
  */
 export async function typeEmitter(): Promise<
-  (document: Document, notes: ProvenanceNotes) => string
+  (document: Document, notes: ProvenanceNotes, operations: string) => string
 > {
   checkCompiler(await loadPeer("typescript", () => import("typescript")));
   const peer = await loadPeer("openapi-typescript", () => import("openapi-typescript"));
@@ -34,14 +41,7 @@ export async function typeEmitter(): Promise<
   type Options = Parameters<typeof transformSchema>[1] & Parameters<typeof scanDiscriminators>[1];
   // What is not given is off, as it is by default.
   const fixed = { silent: true, emptyObjectsUnknown: true };
-  return (document, notes) => {
-    // A copy, because scanDiscriminators changes its input.
-    const root = JSON.parse(
-      JSON.stringify(document.root, (_, value) => plain(noted(value, notes))),
-    );
-    mendKinds(root);
-    dropRefusedTags(root);
-    nameTargets(root);
+  const textOf = (root: Parameters<typeof transformSchema>[0] & JsonObject): string => {
     const resolve = ($ref: string) => resolveRef<JsonObject>(root, $ref, { silent: true });
     const partsOf = (schema: unknown): JsonObject[] => {
       const { $ref } = objectOf(schema);
@@ -50,19 +50,46 @@ export async function typeEmitter(): Promise<
     };
     combineParts(root, partsOf);
     const options = { ...fixed, injectFooter: [] } as Partial<Options> as Options;
+    options.discriminators = scanDiscriminators(root, options);
+    // A required member may be one that the target has of its own parts.
+    options.resolve = ($ref) => {
+      const target = resolve($ref);
+      if (target?.allOf === undefined) return target as never;
+      const members = partsOf(target).map(({ properties }) => properties);
+      return { ...target, properties: Object.assign({}, ...members) } as never;
+    };
+    return astToString(transformSchema(root, options)).trimEnd();
+  };
+  return (document, notes, operations) => {
+    // A copy, because scanDiscriminators changes its input.
+    const root = JSON.parse(
+      JSON.stringify(document.root, (_, value) => plain(noted(value, notes))),
+    );
+    mendKinds(root);
+    dropRefusedTags(root);
+    nameTargets(root);
     const header = fileHeader(`Types of Variant ${document.variant}, by openapi-typescript.`, [
       document,
     ]);
     try {
-      options.discriminators = scanDiscriminators(root, options);
-      // A required member may be one that the target has of its own parts.
-      options.resolve = ($ref) => {
-        const target = resolve($ref);
-        if (target?.allOf === undefined) return target as never;
-        const members = partsOf(target).map(({ properties }) => properties);
-        return { ...target, properties: Object.assign({}, ...members) } as never;
-      };
-      return `${UNCHECKED}${header}\n${astToString(transformSchema(root, options)).trimEnd()}\n`;
+      const others = (["readOnly", "writeOnly"] as const).flatMap((except) => {
+        const name = DIRECTIONS[except];
+        const own = `${document.variant}.${name}.operations[`;
+        if (!operations.includes(own)) return [];
+        const less = { ...document, root: structuredClone(root) };
+        walkDocument(less.root, (value) => {
+          if (Array.isArray(value.required))
+            Object.assign(value, { required: requiredOf(less, value, except) });
+          for (const { key, operation } of operationsOf(value)) {
+            const { operationId: id } = operation;
+            if (typeof id === "string" && !operations.includes(`${own}${operationKey(id)}]`))
+              Reflect.deleteProperty(value, key);
+          }
+        });
+        const comment = `/** The types of ${name}, in which what is ${except} may be left out. */`;
+        return `${comment}\nexport declare namespace ${name} {\n${textOf(less.root)}\n}`;
+      });
+      return `${[UNCHECKED + header, textOf(root), ...others].join("\n")}\n`;
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause);
       throw new GenerateError("document_invalid", reason, { document: document.file, cause });

@@ -3,9 +3,17 @@
  * it is left out, with a warning that says what was meant. So are unknown keywords, since one of
  * them may be a misspelt one.
  */
+import { unescape as percentDecoded } from "node:querystring";
 import { FORMATS, patternOf } from "../../json-schema/formats.js";
 import { mostAlike } from "../../option-names.js";
-import { atPointer, type Document, follow, referenceTarget, warnAt } from "../document/document.js";
+import {
+  atPointer,
+  type Document,
+  follow,
+  referenceTarget,
+  walkDocument,
+  warnAt,
+} from "../document/document.js";
 import {
   entriesOf,
   isObject,
@@ -203,6 +211,10 @@ export function checkedSchema(source: unknown, pointer: string, naming: Naming):
   return { ...Object.fromEntries(found), ...(discriminator && { discriminator }) };
 }
 
+/** What requests lack and what answers lack, each with the name of the namespace of its types. */
+export const DIRECTIONS = { readOnly: "requests", writeOnly: "answers" } as const;
+export type Exception = keyof typeof DIRECTIONS;
+
 /**
  * The required members of an answer, which lacks what is only written, or of a request, which lacks
  * what is only read (OpenAPI 3.0.3, Schema Object).
@@ -210,7 +222,7 @@ export function checkedSchema(source: unknown, pointer: string, naming: Naming):
 export function requiredOf(
   document: Document,
   { properties, required }: JsonObject,
-  except: "readOnly" | "writeOnly",
+  except: Exception,
 ): unknown[] {
   const members = new Map(entriesOf(properties));
   return listOf(required).filter((name) => {
@@ -218,6 +230,37 @@ export function requiredOf(
     const { value } = follow(document, member, "");
     return ![member, value].some((one) => isObject(one) && one[except] === true);
   });
+}
+
+const found = {
+  readOnly: new WeakMap<Document, ReadonlySet<unknown>>(),
+  writeOnly: new WeakMap<Document, ReadonlySet<unknown>>(),
+};
+
+/**
+ * The schemas of bodies and answers that require, themselves or in what they refer to, a member
+ * that may be missing in this direction.
+ */
+export function schemasRequiringLess(document: Document, except: Exception): ReadonlySet<unknown> {
+  const known = found[except].get(document);
+  if (known !== undefined) return known;
+  const less = new Set<unknown>();
+  const all = new Set<unknown>();
+  const users = new Map<unknown, Set<unknown>>();
+  walkDocument(document.root, ({ schema }) => void all.add(schema));
+  // Both sets grow while they are read.
+  for (const source of all)
+    walkDocument(source, (value) => {
+      const { $ref, required } = value;
+      if (listOf(required).length > requiredOf(document, value, except).length) less.add(source);
+      if (typeof $ref !== "string") return;
+      const target = atPointer(document.root, percentDecoded($ref.slice(1)));
+      all.add(target);
+      users.set(target, (users.get(target) ?? new Set()).add(source));
+    });
+  for (const one of less) for (const user of users.get(one) ?? []) less.add(user);
+  found[except].set(document, less);
+  return less;
 }
 
 function adviceFor(keyword: string): string {
