@@ -438,7 +438,7 @@ Held:
   type: object
   required: [animal, choice, puppy]
   properties:
-    animal: { description: Any., allOf: [{ $ref: "#/components/schemas/Animal" }] }
+    animal: { description: Any., allOf: [{ $ref: "#/components/schemas/Animal" }, true] }
     puppy: { $ref: "#/components/schemas/Animal", properties: { young: { type: boolean } } }
     choice:
       type: object

@@ -151,7 +151,9 @@ function combineParts(root: JsonObject, partsOf: (schema: unknown) => JsonObject
     const schema = value as Record<string, unknown>;
     delete schema.$ref;
     delete schema.anyOf;
-    schema.allOf = parts.map((part) => (partsOf(part).some(isTagged) ? { oneOf: [part] } : part));
+    // In `allOf` it would fail over `true` and `false`.
+    const isWrapped = (part: unknown) => !isObject(part) || partsOf(part).some(isTagged);
+    schema.allOf = parts.map((part) => (isWrapped(part) ? { oneOf: [part] } : part));
     if (required.length > 0) schema.required = [...listOf(schema.required), ...required];
   });
 }
