@@ -43,10 +43,13 @@ export async function typeEmitter(): Promise<
   const fixed = { silent: true, emptyObjectsUnknown: true };
   const textOf = (root: Parameters<typeof transformSchema>[0] & JsonObject): string => {
     const resolve = ($ref: string) => resolveRef<JsonObject>(root, $ref, { silent: true });
-    const partsOf = (schema: unknown): JsonObject[] => {
+    const partsOf = (schema: unknown, found = new Set<JsonObject>()): JsonObject[] => {
       const { $ref } = objectOf(schema);
       const part = objectOf(typeof $ref === "string" ? resolve($ref) : schema);
-      return [part, ...listOf(part.allOf).flatMap(partsOf)];
+      const own = found.has(part) ? [] : listOf(part.allOf);
+      found.add(part);
+      for (const one of own) partsOf(one, found);
+      return [...found];
     };
     combineParts(root, partsOf);
     const options = { ...fixed, injectFooter: [] } as Partial<Options> as Options;
