@@ -77,15 +77,17 @@ export async function typeEmitter(): Promise<
     try {
       const others = (["readOnly", "writeOnly"] as const).flatMap((except) => {
         const name = DIRECTIONS[except];
-        const own = `${document.variant}.${name}.operations[`;
-        if (!operations.includes(own)) return [];
+        const own = `\\b${document.variant}\\.${name}\\.operations\\[("(?:[^"\\\\]|\\\\.)*")\\]`;
+        const used = operations.matchAll(new RegExp(own, "g"));
+        const kept = new Set(Array.from(used, ([, key]) => key));
+        if (kept.size === 0) return [];
         const less = { ...document, root: structuredClone(root) };
         walkDocument(less.root, (value) => {
           if (Array.isArray(value.required))
             Object.assign(value, { required: requiredOf(less, value, except) });
           for (const { key, operation } of operationsOf(value)) {
             const { operationId: id } = operation;
-            if (typeof id === "string" && !operations.includes(`${own}${operationKey(id)}]`))
+            if (typeof id === "string" && !kept.has(operationKey(id)))
               Reflect.deleteProperty(value, key);
           }
         });
