@@ -33,7 +33,7 @@ export function emitOperations(
   ].join("\n");
   // An unused import is an error under noUnusedLocals.
   const isUsed = (variant: Variant) =>
-    new RegExp(`\\b${variant}\\.(?:\\w+\\.)?operations\\[`).test(body);
+    ["", "requests.", "answers."].some((own) => body.includes(`${variant}.${own}operations[`));
   const imports = VARIANTS.filter(isUsed).map(
     (variant) => `import type * as ${variant} from "./variant-${variant.toLowerCase()}.js";\n`,
   );

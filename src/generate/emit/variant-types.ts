@@ -22,6 +22,9 @@ import { DIRECTIONS, KEYWORDS, requiredOf } from "../schemas/checked-schema.js";
 import { operationKey } from "./call-types.js";
 import { fileHeader, UNCHECKED } from "./source-text.js";
 
+/** Where operations.ts looks up a type of one direction. */
+const ownTypes = /\b([AB])\.(requests|answers)\.operations\[("(?:[^"\\]|\\.)*")\]/g;
+
 /** One command installs both packages, because one does not work without the other. */
 const INSTALL = "npm install --save-dev --save-exact openapi-typescript@7.13.0 typescript@5.9";
 
@@ -77,9 +80,11 @@ export async function typeEmitter(): Promise<
     try {
       const others = (["readOnly", "writeOnly"] as const).flatMap((except) => {
         const name = DIRECTIONS[except];
-        const own = `\\b${document.variant}\\.${name}\\.operations\\[("(?:[^"\\\\]|\\\\.)*")\\]`;
-        const used = operations.matchAll(new RegExp(own, "g"));
-        const kept = new Set(Array.from(used, ([, key]) => key));
+        const kept = new Set(
+          [...operations.matchAll(ownTypes)]
+            .filter(([, variant, own]) => variant === document.variant && own === name)
+            .map(([, , , key]) => key),
+        );
         if (kept.size === 0) return [];
         const less = { ...document, root: structuredClone(root) };
         walkDocument(less.root, (value) => {
@@ -159,7 +164,8 @@ function combineParts(root: JsonObject, partsOf: (schema: unknown) => JsonObject
     // In `allOf` it would fail over `true` and `false`.
     const isWrapped = (part: unknown) => !isObject(part) || partsOf(part).some(isTagged);
     schema.allOf = parts.map((part) => (isWrapped(part) ? { oneOf: [part] } : part));
-    if (required.length > 0) schema.required = [...listOf(schema.required), ...required];
+    if (required.length > 0)
+      schema.required = [...new Set([...listOf(schema.required), ...required])];
   });
 }
 
