@@ -45,7 +45,7 @@ export function isSecure(request: Request, options: Settings): boolean {
 
 /**
  * Browsers accept the prefix `__Host-` only over https, so a backend on http (loopback) leaves it
- * out. The prefix forbids `Path`, so the name tells the backends of one origin apart.
+ * out. With the prefix every cookie has the path `/`, so the name has that of the backend.
  */
 export function cookieName(use: string, request: Request, options: Settings): string {
   const path = options.path === "/auth" ? "" : options.path.replaceAll("/", "!");

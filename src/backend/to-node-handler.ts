@@ -47,9 +47,9 @@ type Incoming = IncomingMessage & { readonly originalUrl?: string; readonly body
  * streamed both ways. If a parser has read a body, the `body` of the request is passed on as JSON,
  * as in Express; without it, to read the body fails. If the client goes away, the `signal` is
  * aborted. A handler that throws, or that returns no `Response`, is answered with 500
- * `backend_failed`; what it threw is printed with `console.error`. A body may keep its reader
- * waiting for `timeoutMs` in all (default 10 s; raise it for uploads over slow connections). Then
- * reading it fails, and a handler that throws this error is answered with 408 `body_timeout`.
+ * `backend_failed`; the stack of what it threw is printed with `console.error`. A body may keep its
+ * reader waiting for `timeoutMs` in all (default 10 s; raise it for uploads over slow connections).
+ * Then reading it fails, and a handler that throws this error is answered with 408 `body_timeout`.
  *
  * @throws ConfigurationError
  * @example
@@ -122,9 +122,10 @@ async function serve(
       response = refusal({ ...failed, message: "The handler did not return a Response." });
   } catch (error) {
     const isRefusal = error instanceof Refusal;
-    // Nothing else shows what a handler threw.
+    // Nothing else shows what a handler threw. Members of an error may hold a request with its
+    // token, so they are not printed.
     if (!isRefusal && !gone.signal.aborted)
-      console.error("bivariant/backend, toNodeHandler:", error);
+      console.error("bivariant/backend, toNodeHandler:", Object(error).stack ?? typeof error);
     response = refusal(isRefusal ? error.answer : failed);
   }
   await send(response, incoming, outgoing);
@@ -274,7 +275,7 @@ async function send(
     await body?.cancel();
     return void outgoing.end();
   }
-  // The first chunk may come much later, as of an event stream.
+  // The first chunk of an event stream may come much later.
   outgoing.flushHeaders();
   const { Readable, promises } = await nodeStreams();
   // This waits for a slow client, and stops the source when the client goes away.
