@@ -48,7 +48,8 @@ export function requestUrl(
   // result in "..".
   if (hasDotSegment(sent)) throw wouldFold(template, sent.split("/").findIndex(hasDotSegment));
   const search = query === undefined ? "" : querySerializer(query);
-  // Of a serializer of the caller's: the fetch would drop what a "#" begins, and replace the other.
+  // A serializer of the caller may return this. The fetch would drop what follows "#", and replace
+  // the half pair.
   if (/[#\p{Surrogate}]/u.test(search))
     throw invalidOption("querySerializer", 'must encode "#", and not return half a surrogate pair');
   return target.baseUrl + sent + (search === "" ? "" : (route.includes("?") ? "&" : "?") + search);
@@ -90,7 +91,7 @@ function wrongPath(kind: "missing" | "invalid", name: string, problem: string): 
  * is kept.
  */
 export function parameterHeaders(header: Values | undefined, entries: Entries): Values | undefined {
-  // What is no object is refused with the other headers.
+  // Anything but an object is refused later, with the other headers.
   if (typeof header !== "object" || header === null || Symbol.iterator in header) return header;
   const written = Object.entries(header).map(([name, value]) => [
     name,

@@ -184,10 +184,7 @@ async function changesBetween(
   return all.map((change) => ({ ...change, variant: variant ?? known[0]?.variant }));
 }
 
-/**
- * Redocly would request the address in a reference of an example too. An example is no reference,
- * so it becomes text.
- */
+/** Redocly would request the address of a `$ref` in an example too, so that it becomes text. */
 async function compare(redocly: string, old: Document, revised: Document, signal?: AbortSignal) {
   const folder = await mkdtemp(join(tmpdir(), "bivariant-compared-"));
   const write = async (name: string, { root }: Document) => {

@@ -174,7 +174,7 @@ test.each([
   expect((await auth.getAccessToken()).expiresAt).toBe(clock.now() + row.seconds * 1_000);
 });
 
-test("a lifetime that is no whole number of milliseconds ends before it, since databases refuse fractions", async () => {
+test("a lifetime with a fraction of a millisecond is rounded down, since databases refuse fractions", async () => {
   const { auth, clock } = scriptedAuth("B", () => tokenAnswer("t", 3_599.99983));
   expect((await auth.getAccessToken()).expiresAt).toBe(clock.now() + 3_599_999);
 });

@@ -113,7 +113,7 @@ describe.each(["A", "B"] as const)("Variant %s over TLS", (variant) => {
 });
 
 test.each(["A", "B"] as const)(
-  "whose bodies are streams of Node gets a token of Variant %s, and its calls are sent again",
+  "a fetch whose bodies are streams of Node gets a token of Variant %s, and its calls are sent again",
   async (variant) => {
     const emulator = deployment();
     let failures = 1;

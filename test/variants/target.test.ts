@@ -112,7 +112,7 @@ describe("the tenant id", () => {
       );
     });
 
-    test("that is a number is not said to be missing alone", () => {
+    test("that is a number is said not to be a string", () => {
       expect(() => parseTenantId(7)).toThrow("tenantId is missing or not a string.");
       expect(() => parseBaseUrl(new URL("https://a.example"))).toThrow("not a string");
     });

@@ -32,7 +32,7 @@ export async function answerApiCall(
     clientId: "",
     devices: [],
   };
-  /** The call as its document describes it, if it is read for the sake of its devices. */
+  /** The call as its document describes it, if its devices had to be read before the checks. */
   let read: ReadCall | Refusal | undefined;
   if (!route.anonymous) {
     const token = findToken(deployment, variant, request);
