@@ -8,6 +8,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const shared = {
   testTimeout: 90_000,
@@ -53,9 +54,22 @@ const isolated = "test/**/*.isolated.test.ts";
 /** Journeys in three browsers, which `npm run test:browsers` and `npm run everywhere` make. */
 const browsers = "test/**/*.browser.test.ts";
 
+/** The files of `npm run test:long` that take minutes. They are small, and would otherwise start last. */
+const longest = /(growth|limits|round-trip|simulation|logins)\.long\.test\.ts$/;
+
+/** Starts the longest files first, so that no core waits for one of them at the end. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const isLongest = (file: TestSpecification) => longest.test(file.moduleId);
+    return [...sorted.filter(isLongest), ...sorted.filter((file) => !isLongest(file))];
+  }
+}
+
 const config: ViteUserConfig = defineConfig({
   test: {
     maxWorkers: "100%",
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         plugins: [generatedForConsumer],
