@@ -52,21 +52,17 @@ export function startCli(
   };
   const ended = environments
     .run(env, () => run(args, { ...streams, env, signal: interruption.signal }))
-    .then((code) => ({ code, ...output.text }));
+    .then((code) => ({ code, ...output.withoutNotes }));
   return { ended, seen: output.seen(ended), interrupt: () => interruption.abort(130) };
 }
 
-/**
- * Runs a command in this process to its end. Progress notes are left out of `stderr`, because a
- * busy machine makes a command slow enough to write them.
- */
-export async function cli(
+/** Runs a command in this process to its end. */
+export function cli(
   args: readonly string[],
   env?: Environment,
   terminal?: Pick<Stream, "isTTY" | "columns">,
 ): Promise<Ended> {
-  const ended = await startCli(args, env, terminal).ended;
-  return { ...ended, stderr: ended.stderr.replace(/^.{0,8}Still .*\n/gm, "") };
+  return startCli(args, env, terminal).ended;
 }
 
 /** Runs a command that must exit 2, print nothing on stdout and say these texts on stderr. */
@@ -104,7 +100,7 @@ export async function startProcess(
   for (const name of ["stdout", "stderr"] as const)
     child[name]?.setEncoding("utf8").on("data", (text: string) => output.add(name, text));
   const ended = new Promise<Ended>((resolve) => {
-    child.on("close", (code) => resolve({ code, ...output.text }));
+    child.on("close", (code) => resolve({ code, ...output.withoutNotes }));
   });
   return { child, ended, seen: output.seen(ended), interrupt: () => child.kill("SIGINT") };
 }
@@ -112,6 +108,11 @@ export async function startProcess(
 class Recorder {
   readonly text = { stdout: "", stderr: "" };
   readonly #listeners = new Set<() => void>();
+
+  /** A busy machine makes a command slow enough to write notes of its progress. */
+  get withoutNotes() {
+    return { ...this.text, stderr: this.text.stderr.replace(/^.{0,8}Still .*\n/gm, "") };
+  }
 
   add(name: "stdout" | "stderr", text: string): void {
     this.text[name] += text;

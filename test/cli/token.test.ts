@@ -34,9 +34,10 @@ describe("detect", () => {
   it("notes what it waits for, and exits 5 at the time limit", async () => {
     const { url } = await listen(() => {});
     const args = ["detect", "--base-url", url, "--tenant", "acme", "--timeout-ms", "1500"];
-    const result = await startCli(args).ended;
+    const running = startCli(args);
+    await running.seen(/Still asking which variant is served\. Press Ctrl-C to stop\./);
+    const result = await running.ended;
     expect(result).toMatchObject({ code: 5, stdout: "" });
-    expect(result.stderr).toContain("Still asking which variant is served. Press Ctrl-C to stop.");
     expect(result.stderr).toContain("error timed_out");
   });
 });
