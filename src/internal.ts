@@ -11,7 +11,6 @@ export {
   namesClient,
   type PluginSettings,
   readSecretFrom,
-  unfoldPem,
 } from "./doctor/credentials.js";
 export { questionOf } from "./doctor/finding.js";
 export { defaultFetch, isLoopback, transportError } from "./http/exchange.js";

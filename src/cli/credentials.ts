@@ -1,11 +1,6 @@
 /** The credentials that the settings describe, with their secrets from files or the environment. */
 import { ConfigurationError, type Variant } from "../errors.js";
-import {
-  type AccountSettings,
-  type PluginSettings,
-  readSecretFrom,
-  unfoldPem,
-} from "../internal.js";
+import { type AccountSettings, type PluginSettings, readSecretFrom } from "../internal.js";
 import { openFileOf } from "./arguments.js";
 import { namesOf, type Settings, secretTable } from "./settings.js";
 
@@ -34,7 +29,7 @@ export async function readPrivateKey(settings: Settings): Promise<string> {
       `${namesOf("aPrivateKeyFile")} names a file that is neither a PEM nor a JWK: ${file}`,
       { option: "aPrivateKeyFile", variant: "A" },
     );
-  if (key !== undefined) return unfoldPem(key);
+  if (key !== undefined) return key;
   throw incomplete(
     "A",
     "private key",

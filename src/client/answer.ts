@@ -126,8 +126,7 @@ async function readAnswer(
   const { status } = response;
   const type = response.headers.get("content-type")?.toLowerCase() || undefined;
   const documented = documentedTypes(operation, status);
-  if (!isSuccess)
-    return { value: await refusalOf(response, type, documented, reading), isJson: true };
+  if (!isSuccess) return refusalOf(response, type, documented, reading);
   const kind = reading.parseAs ?? expectedKind(type, documented);
   const isJson = kind === "json";
   // There is no body at all, as of a 204 or of the answer to a HEAD.
@@ -176,7 +175,7 @@ async function refusalOf(
   type: string | undefined,
   documented: readonly string[],
   { mostBytes, auth }: Reading,
-): Promise<unknown> {
+): Promise<AnswerContent> {
   const isDocumented = type !== undefined && bestMatch(type, documented) !== undefined;
   const kind = isDocumented ? kindOf(type) : "json";
   const read = async () => {
@@ -189,8 +188,11 @@ async function refusalOf(
   const content = await read().catch((error: unknown) => {
     if (!(error instanceof UnexpectedResponseError)) throw error;
   });
-  if (typeof content === "string" && kind === "json") return jsonOrText(content);
-  return content instanceof Blob && content.size === 0 ? undefined : content || undefined;
+  const isEmpty = content instanceof Blob && content.size === 0;
+  if (typeof content !== "string" || kind !== "json")
+    return { value: isEmpty ? undefined : content || undefined, isJson: isDocumented };
+  const value = jsonOrText(content);
+  return { value, isJson: isDocumented || typeof value === "object" };
 }
 
 function undocumented(

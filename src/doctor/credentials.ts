@@ -58,11 +58,6 @@ export async function readSecretFrom(
   return secret;
 }
 
-/** Variables often hold a PEM on one line, with `\n` for its line breaks. */
-export function unfoldPem(key: string): string {
-  return key.startsWith("-----") && !key.includes("\n") ? key.replaceAll("\\n", "\n") : key;
-}
-
 /** A credential that is wrong is part of what is examined, so that other checks still run. */
 export function asInvalid(error: unknown): ConfigurationError {
   if (isConfigurationError(error)) return error;

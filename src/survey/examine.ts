@@ -11,7 +11,7 @@ import type { ServiceOptions } from "../client-options.js";
 import { deadlineIn } from "../clock.js";
 import { examineAssertion } from "../doctor/assertion.js";
 import { examineCall, explainRefusal } from "../doctor/call.js";
-import { asInvalid, readSecretFrom, unfoldPem } from "../doctor/credentials.js";
+import { asInvalid, readSecretFrom } from "../doctor/credentials.js";
 import { examineReach, judgeDetection } from "../doctor/deployment.js";
 import {
   type Check,
@@ -298,7 +298,7 @@ async function readSecret(
 async function readPlugin(customer: Customer, signal: AbortSignal, context: Context) {
   const { aClientId: clientId, aKeyId: keyId } = customer;
   if (clientId === undefined) return undefined;
-  const privateKey = unfoldPem(await readSecret(customer, "aPrivateKey", signal, context));
+  const privateKey = await readSecret(customer, "aPrivateKey", signal, context);
   return { clientId, privateKey, keyId, audience: undefined };
 }
 

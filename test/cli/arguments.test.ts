@@ -191,6 +191,10 @@ describe("a credential", () => {
   const inSecretVariable = { ...B, [secretFile]: "", [secret]: clientSecret };
   const accepted = [
     { name: "a key in the environment, on one line with \\n", env: () => inVariable(oneLine) },
+    {
+      name: "a key in the environment, on one line with \\r\\n",
+      env: () => inVariable(oneLine.replaceAll("\\n", "\\r\\n")),
+    },
     { name: "a file with a byte order mark", env: () => ({ ...A, [keyFile]: at("bom.pem") }) },
     { name: "a file by a flag, before a variable", env: () => inVariable("x"), args: keyFlag },
     { name: "a secret in the environment", env: () => inSecretVariable, variant: "B" },

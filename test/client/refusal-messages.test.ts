@@ -47,6 +47,13 @@ test("an empty 404 for a path without a record says that the deployment may have
   expect(await said.messageOf("listDevices")).not.toMatch(moved);
 });
 
+test("a page as a 404 says so too when the size of answers is limited", async () => {
+  const headers = { "content-type": "text/html" };
+  const { call } = service(() => new Response("<p>Not found</p>", { status: 404, headers }));
+  const { error } = await call("listDevices", { maxResponseBytes: 1_000 });
+  expect(error?.message).toMatch(moved);
+});
+
 test("two operations in a row that are not found say that the deployment may have moved, until a call succeeds", async () => {
   const { messageOf } = service(missing, missing, () => Response.json([]), missing);
   expect(await messageOf("getGate")).not.toMatch(moved);

@@ -161,6 +161,7 @@ describe("the functions of a login reject", () => {
     ...["/../elsewhere", "/a#b", "a/b", "\\\\evil.example"].map((authorizationEndpoint) =>
       setting(`the authorization endpoint ${authorizationEndpoint}`, { authorizationEndpoint }),
     ),
+    setting("a resendLostRefresh that is not a boolean", { resendLostRefresh: "no" }),
     setting("state among the parameters", { authorizationParameters: { state: "fixed" } }),
     setting("a refresh path that leaves the base URL", { refreshPath: "@evil.example/" }),
     ...[null, "scope=a", ["scope"], { scope: null }, { scope: Symbol("s") }].map((given, index) =>

@@ -179,7 +179,7 @@ export function apiClient(settings: Settings<ApiClientSettings>): PersonCredenti
           : authorizationEndpoint,
         authorizationParameters: withoutUndefined(checked.authorizationParameters ?? {}),
         issuer,
-        resendLostRefresh: checked.resendLostRefresh ?? false,
+        resendLostRefresh: checked.resendLostRefresh === true,
         explain: (refusal) => explain(refusal, [clientId, ...secrets], likely),
         // Section 4.2 shows no grant_type.
         sendCode({ code, codeVerifier: code_verifier }, attempt) {
@@ -225,6 +225,7 @@ function requireValid(settings: ApiClientSettings): ApiClientSettings {
     authorizationEndpoint,
     authorizationParameters = {},
     refreshBody,
+    resendLostRefresh = false,
   } = settings;
   if (authorizationEndpoint === undefined)
     throw invalid(
@@ -259,6 +260,8 @@ function requireValid(settings: ApiClientSettings): ApiClientSettings {
   }
   if (refreshBody !== undefined && typeof refreshBody !== "function")
     throw invalid("refreshBody", "must be a function");
+  if (typeof resendLostRefresh !== "boolean")
+    throw invalid("resendLostRefresh", "must be true or false");
   return settings;
 }
 
