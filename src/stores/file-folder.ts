@@ -132,7 +132,7 @@ export function followLink(path: string): {
   throw Object.assign(new Error("too many links"), { code: "ELOOP" });
 }
 
-export function lstatIfThere(path: string): Stats | undefined {
+function lstatIfThere(path: string): Stats | undefined {
   return lstatSync(path, { throwIfNoEntry: false });
 }
 

@@ -9,7 +9,7 @@
  * - refused: the source sends no request for 1 s, doubling to 60 s, and callers get the stored
  *   error.
  *
- * There are no timers: tokens are renewed when they are used. All state is in the instance.
+ * No timer renews a token: that happens when it is used. All state is in the instance.
  */
 import type { ResolvedAuthOptions } from "../../client-options.js";
 import { countdown, deadlineIn, type ResolvedClock, zero } from "../../clock.js";

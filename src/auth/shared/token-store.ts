@@ -100,7 +100,7 @@ export function withStoreErrors(
     ) =>
       new Promise<T>((resolve, reject) => {
         const message = `The lock was not free within ${waitMs} ms. Try again later, or check the store.`;
-        const late = new StoreError("store_locked", message);
+        const late = () => new StoreError("store_locked", message);
         let running: Promise<T> | undefined;
         let isOver = false;
         const end = (error?: unknown): void => {
@@ -112,7 +112,7 @@ export function withStoreErrors(
           else resolve(running);
         };
         const run = async (given?: unknown): Promise<void> => {
-          if (isOver) throw late;
+          if (isOver) throw late();
           // A store may pass anything to its task, for instance by `queue.then(task)`.
           const lease = given instanceof AbortSignal ? given : undefined;
           clock.clearTimeout(timer);
@@ -121,7 +121,7 @@ export function withStoreErrors(
           if (!isOver) timer = clock.setTimeout(end, timeoutMs);
         };
         // The store's own limit ends earlier, because its error says more.
-        let timer = clock.setTimeout(() => end(late), waitMs + timeoutMs);
+        let timer = clock.setTimeout(() => end(late()), waitMs + timeoutMs);
         (async () => store.lock(key, run, { timeoutMs: waitMs }))().then(
           () =>
             end(storeErrorOf(new Error("The store's lock() resolved without running its task."))),

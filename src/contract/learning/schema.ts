@@ -62,7 +62,7 @@ export function mergeObserved(schemas: readonly JsonSchema[]): JsonSchema {
 }
 
 /** Whether the name may be shown: a field's name, and not a date, an address, or an id. */
-export function isFieldName(name: string, ids: ReadonlySet<string> = new Set()): boolean {
+function isFieldName(name: string, ids: ReadonlySet<string> = new Set()): boolean {
   // Validators read a name of Object.prototype, such as valueOf, from every object.
   const isWord = /^[$@_\p{L}][\p{L}\p{N}_.:$-]{0,39}$/u.test(name) && !(name in Object.prototype);
   const digits = name.match(/\p{N}/gu)?.length ?? 0;

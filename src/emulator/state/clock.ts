@@ -163,7 +163,7 @@ function readBase(base: () => number): number {
 }
 
 /** Returns epoch milliseconds. @throws EmulatorError `option_invalid` */
-export function readInstant(instant: Instant): number {
+function readInstant(instant: Instant): number {
   if (typeof instant === "string" && !ZONED.test(instant.trim())) {
     throw invalid("clock: an instant as a string needs a time zone: 2026-03-01T12:00:00Z");
   }
