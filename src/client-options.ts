@@ -3,7 +3,7 @@
  * one frozen value that everything else takes.
  */
 import { type CallOptions as GeneratedOptions, operations } from "../generated/operations.js";
-import { type Emit, type OnEvent, requestIds } from "./auth/auth.js";
+import type { Emit, OnEvent } from "./auth/auth.js";
 import type { TokenStore } from "./auth/shared/token-store.js";
 import { type ClockOptions, type ResolvedClock, resolveClock } from "./clock.js";
 import type { Variant } from "./errors.js";
@@ -252,6 +252,19 @@ export function resolveAuthOptions(options: AuthOptions): ResolvedAuthOptions {
     },
     shareInFlight,
   });
+}
+
+/**
+ * Ids are a prefix and a counter. The prefix is drawn late: workers forbid random values while a
+ * module is loaded.
+ */
+function requestIds(): () => string {
+  let prefix: string | undefined;
+  let count = 0;
+  return () => {
+    prefix ??= crypto.randomUUID().slice(-12);
+    return `${prefix}-${++count}`;
+  };
 }
 
 /** @throws ConfigurationError `option_invalid` */

@@ -161,19 +161,6 @@ export function createAccessToken(fields: AccessTokenFields): AccessToken {
   return new HeldToken(fields) as unknown as AccessToken;
 }
 
-/**
- * Ids are a prefix and a counter. The prefix is drawn late: workers forbid random values while a
- * module is loaded.
- */
-export function requestIds(): () => string {
-  let prefix: string | undefined;
-  let count = 0;
-  return () => {
-    prefix ??= crypto.randomUUID().slice(-12);
-    return `${prefix}-${++count}`;
-  };
-}
-
 /** The fields that every event has. */
 interface EventContext {
   readonly variant: Variant;
