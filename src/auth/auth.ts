@@ -394,12 +394,8 @@ export function emit<E = ServiceEvent>(
   event: E,
 ): void {
   if (onEvent === undefined) return;
-  try {
-    const result = onEvent(event);
-    if (result instanceof Promise) result.catch((error) => warnOf(error, onEvent));
-  } catch (error) {
-    warnOf(error, onEvent);
-  }
+  // It is called at once. It may return a promise of another realm, such as one of node:fs in Jest.
+  new Promise((resolve) => resolve(onEvent(event))).catch((error) => warnOf(error, onEvent));
 }
 
 /**

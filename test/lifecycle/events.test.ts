@@ -1,5 +1,6 @@
 // Each event is emitted once and without a secret, and a failing listener fails no caller.
 import { readFileSync } from "node:fs";
+import { runInNewContext } from "node:vm";
 import { describe, expect, test, vi } from "vitest";
 import {
   type Connector,
@@ -98,6 +99,7 @@ const failingOnce = (): TokenStore => {
 };
 const answerOf = (body: object) => () => Response.json({ access_token: "token-planted", ...body });
 const ofAnother = answerOf({ revo: { tenant: "globex" } });
+const rejectElsewhere = runInNewContext("(error) => Promise.reject(error)");
 const withoutUserId = answerOf({ revo: { user: { firstname: "Ada" } } });
 const status = (code: number) => () => new Response("", { status: code });
 const first = ["token_requested", "token_renewed"] as const;
@@ -320,6 +322,10 @@ describe.each(["A", "B"] as const)("with Variant %s", (variant) => {
       },
     },
     { name: "rejects", listener: () => Promise.reject(new TypeError(ACCOUNT_SECRET)) },
+    {
+      name: "rejects with a promise of another realm",
+      listener: () => rejectElsewhere(new TypeError(ACCOUNT_SECRET)),
+    },
   ])("a listener that $name changes nothing, and its error is shown once", async ({ listener }) => {
     const chapter = ofVariant.find(({ name }) => name === "a 401 on an old token") as Chapter;
     const types: string[] = [];
