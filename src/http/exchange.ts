@@ -324,7 +324,7 @@ export async function sendRequest(
   factsOf: () => RequestFacts,
   mayAdd = true,
 ): Promise<Response> {
-  if (intercept === undefined) return fetch(url, init);
+  if (intercept === undefined) return responseOf("fetch", fetch(url, init));
   const request = { ...factsOf(), method: init.method ?? "GET", url };
   let sent: Promise<Response> | undefined;
   try {
@@ -336,22 +336,33 @@ export async function sendRequest(
         name.toLowerCase(),
         value,
       ]);
-      sent = fetch(url, { ...init, headers: { ...Object.fromEntries(added), ...init.headers } });
+      const all = { ...Object.fromEntries(added), ...init.headers };
+      sent = responseOf("fetch", fetch(url, { ...init, headers: all }));
       return sent;
     };
-    return await intercept(request, (headers) => {
+    const answer = intercept(request, (headers) => {
       const answer = send(headers);
       // An interceptor that fails or sends twice may not wait for it.
       answer.catch(() => {});
       return answer;
     });
+    return await responseOf("intercept", answer);
   } catch (error) {
-    if (sent === undefined || isConfigurationError(error)) throw error;
+    const isOwn = sent === undefined || isConfigurationError(error);
+    await sent?.then(discard, (fault: unknown) => {
+      if (!isOwn) throw fault;
+    });
     // Its code may be of another connection. As that of the request it could say that nothing was
     // sent.
-    discard(await sent);
-    throw new AggregateError([error]);
+    throw isOwn ? error : new AggregateError([error]);
   }
+}
+
+/** As a fault of the network, a forgotten `return` would be sent again. */
+async function responseOf(option: string, answer: Promise<Response>): Promise<Response> {
+  const response = await answer;
+  if (typeof response?.status === "number") return response;
+  throw invalidOption(option, "must return a promise of a Response");
 }
 
 /**

@@ -148,12 +148,25 @@ test("with intercept a code whose request broke before it was read is not lost, 
   expect(await redeem({ fetch })).toMatchObject(lost);
 });
 
-test("a request is sent once, whatever intercept does", async () => {
-  const intercept: Intercept = async (_request, send) => (await send()) && send();
-  const { call, fetch } = scriptedService("B", undefined, { intercept });
+test.each<{ name: string; intercept: Intercept }>([
+  { name: "sends twice", intercept: async (_request, send) => (await send()) && send() },
+  { name: "returns nothing", intercept: (_request, send) => send().then(() => undefined as never) },
+])("an intercept that $name is refused, and its answer holds no connection", async (row) => {
+  const cancel = vi.fn();
+  const script = () => new Response(new ReadableStream({ cancel }));
+  const { call, fetch } = scriptedService("B", script, { intercept: row.intercept });
   const refusal = { code: "option_invalid", option: "intercept" };
-  expect(await rejectionOf(call("listDevices"))).toMatchObject(refusal);
+  expect(await rejectionOf(call("listDevices", { maxRetries: 2 }))).toMatchObject(refusal);
   expect(fetch.calls).toHaveLength(1);
+  expect(cancel).toHaveBeenCalledOnce();
+});
+
+test("a fetch that returns no response is named, and is not called again", async () => {
+  const fetch = vi.fn(async () => {});
+  const { call } = scriptedService("B", undefined, { fetch: fetch as never });
+  const refusal = { code: "option_invalid", option: "fetch" };
+  expect(await rejectionOf(call("listDevices", { maxRetries: 2 }))).toMatchObject(refusal);
+  expect(fetch).toHaveBeenCalledOnce();
 });
 
 test("an error of intercept fails the request", async () => {
