@@ -19,9 +19,11 @@ import {
   discard,
   type RequestFacts,
   sendRequest,
+  untilAborted,
   wasNotSent,
   withTimeLimit,
 } from "../http/exchange.js";
+import { invalidOption, requireSignal } from "../options.js";
 import { isUnderBase } from "../variants/target.js";
 import { isPersonRequired } from "./call-error.js";
 import type { Retries } from "./retries.js";
@@ -160,7 +162,8 @@ export async function bearerFetch<T>(
   { events: { requestId, emit }, read, retries }: BearerExchange<T>,
   context: BearerFetchContext,
 ): Promise<BearerAnswer<T>> {
-  const { auth, method, signal, operationId, isIdempotent } = request;
+  const { auth, method, operationId, isIdempotent } = request;
+  const signal = requireSignal(request.signal);
   const { variant, baseUrl: waitsFor } = auth;
   // The time limit is for one request, without the wait for a token before it.
   const { clock } = context.options;
@@ -168,7 +171,11 @@ export async function bearerFetch<T>(
   const limits = { variant, waitsFor, timeoutMs, clock, signal };
   const seen: Seen = { sent: 0, status: 0, refusedToken: undefined };
   for (;;) {
-    const token = request.anonymous ? undefined : await auth.getAccessToken({ signal, requestId });
+    // An Auth of the caller's own may ignore the signal. A function for this would be one more
+    // frame of a stack.
+    const token = request.anonymous
+      ? undefined
+      : requireToken(await untilAborted(auth.getAccessToken({ signal, requestId }), signal));
     seen.status = 0;
     let answer: BearerAnswer<T>;
     try {
@@ -196,7 +203,8 @@ export async function bearerFetch<T>(
     auth.invalidate(token);
     if (!canBeSentAgain(request.body)) return answer;
     try {
-      if ((await auth.getAccessToken({ signal, requestId })).value === token.value) return answer;
+      const renewed = auth.getAccessToken({ signal, requestId });
+      if (requireToken(await untilAborted(renewed, signal)).value === token.value) return answer;
     } catch (error) {
       if (isPersonRequired(error)) return { ...answer, required: error };
       discard(response);
@@ -206,6 +214,13 @@ export async function bearerFetch<T>(
     emit({ type: "call_replayed", method, ...(operationId === undefined ? {} : { operationId }) });
     seen.refusedToken = token;
   }
+}
+
+/** An Auth of the caller's own may return what is not a token. */
+function requireToken(token: AccessToken): AccessToken {
+  if (typeof token?.value === "string" && token.value !== "") return token;
+  const problem = "must return a token with a value from getAccessToken";
+  throw invalidOption("auth", problem, "Return { value, expiresAt }.");
 }
 
 /** Marks the fault of a request that may have been processed and must not be processed twice. */

@@ -32,6 +32,19 @@ async function agedService(
   return { ...scripted, bearers };
 }
 
+test.each([
+  { name: "nothing", token: undefined },
+  { name: "the text of a token", token: "a-token" },
+  { name: "the refusal of a broker", token: { error: "down" } },
+])("an Auth that returns $name is refused, and nothing is sent", async ({ token }) => {
+  const { service, auth, fetch } = scriptedService("B");
+  auth.getAccessToken = async () => token as never;
+  const refusal = { name: "ConfigurationError", code: "option_invalid", option: "auth" };
+  expect(await rejectionOf(service.call("listDevices"))).toMatchObject(refusal);
+  expect(await rejectionOf(service.fetch("v1/devices"))).toMatchObject(refusal);
+  expect(fetch.calls).toHaveLength(0);
+});
+
 const launchOver = new RelaunchRequiredError("launch_expired", "The launch is over.");
 const loginOver = new LoginRequiredError("login_expired", "The login is over.");
 describe.each([

@@ -23,6 +23,18 @@ describe("a call", () => {
     expect(fetch.calls[0]?.init.signal?.aborted).toBe(true);
   });
 
+  test("that is aborted does not wait for an Auth that ignores the signal", async () => {
+    const controller = new AbortController();
+    const { service, auth, fetch } = scriptedService("B");
+    auth.getAccessToken = () => {
+      queueMicrotask(() => controller.abort("left"));
+      return new Promise(() => {});
+    };
+    const { signal } = controller;
+    expect(await rejectionOf(service.call("listDevices", { signal }))).toBe("left");
+    expect(fetch.calls).toHaveLength(0);
+  });
+
   test("with an aborted signal sends nothing", async () => {
     const { service, fetch } = scriptedService("B");
     const signal = AbortSignal.abort("no");
