@@ -412,7 +412,7 @@ export function isBivariantError(value: unknown): value is BivariantError {
  * token request that other calls wait for too. Returns the error.
  */
 export function locate<E>(error: E, { tenantId, ...context }: ErrorContext): E {
-  if (!isBivariantError(error) || error.baseUrl !== undefined || Object.isFrozen(error))
+  if (!isBivariantError(error) || error.baseUrl !== undefined || !Object.isExtensible(error))
     return error;
   // Variant B may have been named without a tenant id.
   for (const [field, value] of Object.entries({ tenantId: tenantId || undefined, ...context }))

@@ -162,6 +162,13 @@ test("the stack of a refused token request ends with the frames of its caller, a
   expect(again.stack).not.toContain("nightlyJob");
 });
 
+test("a stored error that the application has frozen still reaches later callers", async () => {
+  const auth = createAuth({ ...options, credential: account(), fetch: scriptedFetch(refusal) });
+  const { signal } = new AbortController();
+  const first = Object.freeze(await rejectionOf(auth.getAccessToken({ signal })));
+  expect(await rejectionOf(auth.getAccessToken({ signal }))).toBe(first);
+});
+
 test("an error has a requestId without a listener too", async () => {
   const auth = createAuth({ ...options, credential: account(), fetch: scriptedFetch(refusal) });
   const known = { ...ofTenant, clientId: ACCOUNT_ID, requestId: expect.any(String) };

@@ -62,8 +62,9 @@ export class SharedTask<T> {
     this.result.then(
       (value) => this.#end(({ resolve }) => resolve(value)),
       (error: unknown) => {
-        // An error that was stored after a refusal is thrown again for later callers.
-        if (isBivariantError(error))
+        // An error that was stored after a refusal is thrown again for later callers. The first may
+        // have frozen it.
+        if (isBivariantError(error) && Object.isExtensible(error))
           error.stack = [`${error.stack}`.split("\nError: caller")[0], caller.stack].join("\n");
         this.#end(({ reject }) => reject(error));
       },
