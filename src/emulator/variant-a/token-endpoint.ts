@@ -1,7 +1,7 @@
 // Variant A's token endpoint: it checks the rules in order, then issues a token. Every refusal is
 // opaque.
 
-import { NOT_STORED, readBody } from "../http/messages.js";
+import { NOT_STORED, parseObject, readBody } from "../http/messages.js";
 import { TOKEN_PATH_A } from "../http/paths.js";
 import {
   asGrant,
@@ -42,8 +42,7 @@ export async function answerTokenRequest(
   const { customerLog, plugins, settings } = deployment;
   const limited = checkRate(deployment, tenantId);
   if (limited !== undefined) {
-    const body = settings.rateLimitedAttemptSpendsCode ? await readBody(request) : undefined;
-    if (body && "text" in body) spendAll(deployment, new URLSearchParams(body.text));
+    if (settings.rateLimitedAttemptSpendsCode) spendAll(deployment, await readFields(request));
     return limited;
   }
   const read = await readForm(deployment, request);
@@ -129,9 +128,8 @@ type TokenRequest = Readonly<Record<(typeof FIELDS)[number], string | undefined>
 async function readForm(deployment: Deployment, request: Request): Promise<TokenRequest | Refusal> {
   const { settings, switches } = deployment;
   const body = await readTokenRequest(switches, request, "token-request");
-  if ("rule" in body) return body;
-  const form = new URLSearchParams(body.text);
-  const refusal = firstRefusal(switches, formChecks, { form, request });
+  const form = "rule" in body ? await readFields(request) : new URLSearchParams(body.text);
+  const refusal = "rule" in body ? body : firstRefusal(switches, formChecks, { form, request });
   if (refusal === undefined) {
     // RFC 6749 section 3.2: "Parameters sent without a value MUST be treated as if they were
     // omitted".
@@ -145,6 +143,19 @@ async function readForm(deployment: Deployment, request: Request): Promise<Token
   const isExchange = form.getAll("grant_type").includes("authorization_code");
   if (isExchange && settings.unauthenticatedAttemptSpendsCode) spendAll(deployment, form);
   return refusal;
+}
+
+/**
+ * Reads the fields of a body that was not read, because its type or the rate limit refused it. It
+ * may be JSON, as in Variant B, because some clients try one encoding after the other.
+ */
+async function readFields(request: Request): Promise<URLSearchParams> {
+  const body = await readBody(request);
+  const text = "text" in body ? body.text : "";
+  const isText = (field: [string, unknown]): field is [string, string] =>
+    typeof field[1] === "string";
+  const json = parseObject(text);
+  return new URLSearchParams(json === undefined ? text : Object.entries(json).filter(isText));
 }
 
 function spendAll({ clock, launchCodes }: Deployment, form: URLSearchParams): void {

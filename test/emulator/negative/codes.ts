@@ -6,6 +6,7 @@ import {
   type Changes,
   type Code,
   FlowEnded,
+  TOKEN_PATH_A,
   type Tokens,
   tokensIn,
 } from "../deployment.js";
@@ -124,6 +125,16 @@ const afterForm =
     await world.postForm(`${before}${world.form({ clientId: "planner", form })}${behind}`);
     return world.exchange(code);
   };
+/** The exchange of a code after its exchange with another Content-Type. */
+const afterBody =
+  (type: string, write: (form: URLSearchParams) => string): Request =>
+  async (world) => {
+    const code = world.launchedCode();
+    const form = { grant_type: "authorization_code", code: code.code };
+    await world.post(TOKEN_PATH_A, type, write(world.form({ clientId: "planner", form })));
+    return world.exchange(code);
+  };
+const asJson = (form: URLSearchParams) => JSON.stringify(Object.fromEntries(form));
 const afterRefusal = afterAttempt({ key: unregisteredKey });
 
 export const codesA: readonly Row[] = [
@@ -133,6 +144,8 @@ export const codesA: readonly Row[] = [
     "a code after an attempt of an unknown plugin": again(ofA, 0, { client_id: "unknown" }),
     "a code after a form with another field twice": afterForm("", "&x=1&x=2"),
     "a code after a form with two codes": afterForm("code=x&", ""),
+    "a code after an attempt in JSON": afterBody("application/json", asJson),
+    "a code after a form that says it is text": afterBody("text/plain", String),
     "a code after an attempt of another plugin": afterAttempt({ clientId: "viewer" }),
     "a code after an attempt in another tenant": afterAttempt({ tenantId: "globex" }),
   }),
@@ -146,6 +159,10 @@ export const codesA: readonly Row[] = [
   ...group(accepting(adasToken, keepsCode), {
     "a code after a refused assertion, with the option that keeps it": afterRefusal,
     "a code after a form with two codes, with the option that keeps it": afterForm("code=x&", ""),
+    "a code after an attempt in JSON, with the option that keeps it": afterBody(
+      "application/json",
+      asJson,
+    ),
   }),
   ...group(refusing(invalidGrant, "code.unspent", keepsCode), {
     "a code after a wrong verifier, with the option that keeps it": afterWrongVerifier(ofA),
