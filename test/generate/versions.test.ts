@@ -83,8 +83,14 @@ describe("a document of OpenAPI 3.0", () => {
       name: "keywords beside a reference, which 3.0 ignores",
       in30: { properties: { a: { ...thing, maxLength: 3, type: "string", description: "A." } } },
       in31: { properties: { a: { ...thing, description: "A." } } },
+      warnings: [
+        expect.stringMatching(
+          /^a\.yaml:\d+:\d+#\/components\/schemas\/Thing\/properties\/a: before .*: maxLength, type\./,
+        ),
+      ],
     },
-  ])("with $name gives the types, requests, checks and answers of 3.1", async ({ in30, in31 }) => {
+  ])("with $name gives the types, requests, checks and answers of 3.1", async (row) => {
+    const { in30, in31, warnings = [] } = row;
     const before = await generated(written(in30, "3.0.3"));
     const after = await generated(written(in31, "3.1.0"));
     // The client makes a request from the table in operations.ts.
@@ -96,7 +102,20 @@ describe("a document of OpenAPI 3.0", () => {
     const message = "a.yaml: OpenAPI 3.0.3 is read as OpenAPI 3.1";
     expect(before.notices).toEqual([
       { level: "note", code: "document_upgraded", document: "a.yaml", message },
+      ...warnings.map((message) =>
+        expect.objectContaining({ level: "warning", code: "part_ignored", message }),
+      ),
     ]);
+    expect(after.notices).toEqual([]);
+  });
+
+  test("has one warning of what stands beside the reference of a parameter", async () => {
+    const parameters = [{ $ref: "#/components/parameters/P", required: true }];
+    const shared = { P: { name: "p", in: "query", schema: { type: "string" } } };
+    const get = { operationId: "a", parameters, responses: DONE };
+    const document = openapi({ "/a": { get } }, { parameters: shared });
+    const { notices } = await generated({ ...document, openapi: "3.0.3" });
+    expect(notices).toMatchObject([{ level: "note" }, { code: "part_ignored" }]);
   });
 
   test("is changed by an overlay as it is written", async () => {

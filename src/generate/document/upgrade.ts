@@ -10,7 +10,7 @@
  * too.
  */
 import { ANNOTATIONS, KEYWORDS } from "../schemas/checked-schema.js";
-import { type Document, follow, operationsOf, refuseAt, walkDocument } from "./document.js";
+import { type Document, follow, operationsOf, refuseAt, walkDocument, warnAt } from "./document.js";
 import {
   entriesOf,
   isObject,
@@ -29,12 +29,12 @@ export function upgrade(document: Document): boolean {
   if (!isSwagger && !String(root.openapi).startsWith("3.0")) return false;
   if (isSwagger) upgradeSwagger(document, root);
   root.openapi = "3.1.1";
-  walkDocument(root, (value) => upgradeSchema(value as Writable));
+  walkDocument(root, (value, place) => upgradeSchema(document, value as Writable, place));
   return true;
 }
 
 /** What only a schema has is recognised by its keywords. */
-function upgradeSchema(schema: Writable): void {
+function upgradeSchema(document: Document, schema: Writable, place: () => string): void {
   for (const [bound, limit] of [
     ["exclusiveMinimum", "minimum"],
     ["exclusiveMaximum", "maximum"],
@@ -46,9 +46,17 @@ function upgradeSchema(schema: Writable): void {
     if (isExclusive) delete schema[limit];
   }
   // OpenAPI 3.0 ignores everything beside `$ref`, 3.1 does not. What checks nothing may stay.
-  if (typeof schema.$ref === "string")
-    for (const key of Object.keys(schema))
-      if (key !== "$ref" && KEYWORDS.has(key)) delete schema[key];
+  // There has been a warning about `required: true`, which is of a parameter or a body.
+  const isIgnored = (key: string) =>
+    key !== "$ref" && KEYWORDS.has(key) && !(key === "required" && schema[key] === true);
+  const ignored = typeof schema.$ref === "string" ? Object.keys(schema).filter(isIgnored) : [];
+  if (ignored.length > 0) {
+    const message =
+      `before OpenAPI 3.1 what stands beside $ref is ignored: ${ignored.join(", ")}. ` +
+      "Write the reference and this into allOf";
+    warnAt(document, "part_ignored", place(), message);
+  }
+  for (const key of ignored) delete schema[key];
   if (typeof schema.nullable !== "boolean") return;
   const { nullable } = schema;
   delete schema.nullable;
