@@ -204,11 +204,13 @@ function multipart(body: unknown, contentType: string, encodings: Encodings): Co
     "\r\n",
   ]);
   pieces.push(`--${boundary}--\r\n`);
+  // Of the parameters others stay, such as the `type` that multipart/related requires (RFC 2387).
+  const mediaType = contentType.replace(/;\s*boundary=(?:"[^"]*"|[^;]*)/gi, "");
   return {
     body: pieces.some((piece) => isA("ReadableStream", piece))
       ? joined(pieces)
       : new Blob(pieces as BlobPart[]),
-    contentType: `${essence(contentType)}; boundary=${boundary}`,
+    contentType: `${mediaType}; boundary=${boundary}`,
   };
 }
 

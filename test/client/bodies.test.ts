@@ -244,6 +244,20 @@ describe("multipart from an object", () => {
     expect(request.body).toContain('name="object"\r\nContent-Type: application/json\r\n\r\n{"a"');
   });
 
+  const related = 'multipart/related; type="application/json"';
+  test.each([
+    { name: "of the document", row: encoded(related), headers: {} },
+    {
+      name: "of the header content-type, but not its boundary",
+      row: encoded("multipart/related"),
+      headers: { "content-type": `multipart/related; boundary="a b"; type="application/json"` },
+    },
+  ])("keeps the parameters $name", async ({ row, headers }) => {
+    const request = await sentBy(row, { body: { a: { b: 1 } }, headers });
+    const [, boundary] = /^--([\w-]+)\r\n/.exec(request.body) ?? [];
+    expect(request.headers["content-type"]).toBe(`${related}; boundary=${boundary}`);
+  });
+
   test("has its length, unless a stream is in it, and the reader of undici reads it too", async () => {
     const body = { a: "1", file: binary("x".repeat(70_000)) };
     const { headers, body: sent } = await sentBy(multipart(), { body });
