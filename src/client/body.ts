@@ -45,5 +45,8 @@ export function jsonOf(value: unknown, option = "body"): string {
     // The engine's message may quote the value.
   }
   if (text !== undefined) return text;
-  throw invalidOption(option, "must be JSON, without a bigint, a circle, NaN, a Map and the like");
+  throw invalidOption(
+    option,
+    "must be JSON, without a bigint, a circle, NaN, a Map, undefined in a list and the like",
+  );
 }

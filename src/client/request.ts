@@ -120,13 +120,13 @@ function usualBody(body: unknown, contentType: string): string | undefined {
 }
 
 /**
- * Whether JSON.stringify would write what the value holds: not `null` for NaN or an invalid date,
- * `{}` for a Map, or an object of numbered bytes. It throws for a circle, as JSON.stringify does.
+ * Whether JSON.stringify would write what the value holds: not `null` for NaN, an invalid date or
+ * what has no JSON in a list, `{}` for a Map, or an object of numbered bytes. It throws for a circle, as JSON.stringify does.
  */
 export function isJson(value: unknown): boolean {
   if (typeof value === "number") return isText(value);
   if (typeof value !== "object" || value === null) return true;
-  if (Array.isArray(value)) return value.every(isJson);
+  if (Array.isArray(value)) return !value.includes(undefined) && value.every(isItem);
   if (ArrayBuffer.isView(value)) return false;
   const { toJSON } = value as Partial<Date>;
   if (typeof toJSON === "function") {
@@ -138,6 +138,11 @@ export function isJson(value: unknown): boolean {
   if (tag === "[object Error]" || Symbol.asyncIterator in value) return false;
   const members = Object.values(value);
   return (members.length > 0 || tag === "[object Object]") && members.every(isJson);
+}
+
+/** What has no JSON would be `null` in a list. As a member of an object it is left out. */
+function isItem(value: unknown): boolean {
+  return typeof value !== "function" && typeof value !== "symbol" && isJson(value);
 }
 
 /**

@@ -112,6 +112,20 @@ test.each<{ name: string; value: () => unknown; isPart?: boolean }>([
 );
 
 test.each([
+  { name: "undefined", list: [undefined] },
+  { name: "a hole", list: Array(1) },
+  { name: "a function", list: [() => 1] },
+  { name: "a symbol", list: [Symbol("s")] },
+])("$name in a list of JSON is rejected, where JSON.stringify writes null", async ({ list }) => {
+  for (const body of [list, { m: [list] }]) {
+    const error = await refusedBy({ contentType: "application/json" }, { body });
+    expect(error).toMatchObject({ code: "option_invalid", option: "body" });
+  }
+  const { body } = await sentBy({}, { body: { a: [1], m: list[0] } });
+  expect(body).toBe('{"a":[1]}');
+});
+
+test.each([
   { contentType: "text/plain", body: "a\ud800" },
   { contentType: formType, body: { m: "a\ud800" } },
   { contentType: formType, body: { "\udc00": "a" } },
