@@ -15,7 +15,7 @@ const shared = {
   hookTimeout: 90_000,
   expect: { poll: { timeout: 20_000 } },
   globalSetup: "test/support/key-pool.ts",
-  setupFiles: ["test/support/pooled-keys.ts"],
+  setupFiles: ["test/support/pooled-keys.ts", "test/support/finish.ts"],
 };
 
 /**
@@ -78,7 +78,7 @@ const config: ViteUserConfig = defineConfig({
           ...shared,
           name: "short",
           isolate: false,
-          setupFiles: [...shared.setupFiles, "test/support/leaks.ts"],
+          setupFiles: ["test/support/leaks.ts", ...shared.setupFiles],
           include: ["test/**/*.test.ts"],
           exclude: [long, isolated, browsers],
         },

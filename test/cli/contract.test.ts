@@ -1,12 +1,13 @@
 // `bivariant contract`: its lines, reports and exit codes, for deployments of every kind and for
 // bad input.
-import { mkdtemp, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import type { RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, test } from "vitest";
 import { withPerson } from "../../src/cli/contract-target.js";
 import { Output } from "../../src/cli/output.js";
+import { whenDone } from "../support/when-done.js";
 import {
   type CliDeployment,
   clientSecret,
@@ -28,7 +29,11 @@ beforeAll(async () => {
   tolerant = await startDeployment({ rules: { [mediaType]: false } });
 });
 
-const newFolder = () => mkdtemp(join(tmpdir(), "contract-test-"));
+async function newFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "contract-test-"));
+  whenDone(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
 const contract = (args: readonly string[] = [], env: Environment = deployment.env) =>
   cli(["contract", ...args], env);
 

@@ -1,9 +1,9 @@
 // Worlds from seeds: no rule breaks, a seed replays exactly, and a planted fault is found.
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, onTestFinished, test } from "vitest";
 import { keptWorlds } from "./kept.js";
 import { plantedFaults } from "./planted.js";
 import { sequenceDiagram } from "./sequence-diagram.js";
@@ -45,7 +45,9 @@ test("the same seed has the same trace in another process, and beside two busy l
 });
 
 test("a run that was stopped goes on from its state file", async () => {
-  const state = join(mkdtempSync(join(tmpdir(), "simulation-")), "state.json");
+  const folder = mkdtempSync(join(tmpdir(), "simulation-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const state = join(folder, "state.json");
   const before = {
     seed: 1,
     worlds: 60,

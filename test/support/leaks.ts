@@ -1,7 +1,6 @@
 // Before each test file. Files of the short suite share a process, so a file fails that leaves a
 // global, an environment variable, a listener of the process or a listening server behind.
 import { afterAll, expect, vi } from "vitest";
-import { finish } from "./when-done.js";
 
 const EVENTS = ["exit", "SIGINT", "SIGTERM", "uncaughtException", "unhandledRejection", "warning"];
 /** Methods that tests replace, each with the object that holds it. */
@@ -40,7 +39,6 @@ const before = state();
 const serversBefore = servers();
 
 afterAll(async () => {
-  await finish();
   vi.restoreAllMocks().unstubAllGlobals().unstubAllEnvs();
   const after = state();
   const names = new Set([...before.keys(), ...after.keys()]);
