@@ -161,7 +161,9 @@ export function explainRefusal(
   refused: Refused,
 ): Finding {
   const causes = withJwks(error, refused);
-  const asked = check === "token" ? refused.asked : "";
+  // The evidence of this cause names the client and the tenant itself.
+  const isNamed = causes[0]?.id === "plugin_not_registered_or_disabled";
+  const asked = check === "token" && !isNamed ? refused.asked : "";
   const evidence = `${error.code}${asked}: ${evidenceOf(error, causes, refused)}`;
   const finding = fail(check, evidence, remedyOf(error, causes, refused), error.code);
   return causes.length === 0 ? finding : { ...finding, causes };

@@ -339,6 +339,7 @@ describe("doctor explains a refusal of Variant A:", () => {
     const findings = await doctor(env, "--a-client-id", clientId);
     expect(troubles(findings)).toEqual({ token: "fail", api_call: "unknown" });
     expect(findings.token?.causes?.map(({ id }) => id)).toContain(cause);
+    expect(findings.token?.evidence.match(/acme/g)).toHaveLength(1);
     expect(findings.token?.remedy).toContain(settingsPage);
     expect(sent(emulator, 1)).toEqual({ tokens: 1, calls: 0 });
   });
