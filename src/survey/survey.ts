@@ -26,7 +26,7 @@ export interface SurveyOptions
   readonly customerTimeoutMs?: number | undefined;
   /**
    * The file from which an interrupted survey goes on: customers whose result is there are not
-   * asked again. Delete it after the last result.
+   * asked again. Delete it after the last result. It must not be that of another running survey.
    */
   readonly stateFile?: string | undefined;
   /** The variables that customers may name for their secrets. Default: those of the process. */
