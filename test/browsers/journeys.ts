@@ -264,7 +264,7 @@ export function pageJourneys(driver: () => Driver): void {
       await expectHonestUnderFire(world, host, plugin);
     });
 
-    test("who opens the plugin's page in a window posts messages, and the page rejects with not_framed", async () => {
+    test("that opened the plugin's page in a window posts messages, and the page rejects with not_framed", async () => {
       const world = await worldWith();
       const script =
         "const victim = " +
@@ -285,7 +285,7 @@ export function pageJourneys(driver: () => Driver): void {
       expectNothingSent(world);
     });
 
-    test("who frames the plugin's page gets no message, and the page rejects with host_origin_unknown", async () => {
+    test("that frames the plugin's page gets no message, and the page rejects with host_origin_unknown", async () => {
       const world = await worldWith();
       world.evilHtml = `<!doctype html><iframe name="plugin" src="${launchUrl(world).replace("&", "&amp;")}"></iframe>
         <script>const got = []; onmessage = ({ data }) => got.push(data);
@@ -301,7 +301,7 @@ export function pageJourneys(driver: () => Driver): void {
       expectNothingSent(world);
     });
 
-    test("who frames the plugin's page after a launch finds no session, and cannot read the frame", async () => {
+    test("that frames the plugin's page after a launch finds no session, and cannot read the frame", async () => {
       const { world, plugin, outcome } = await launched({ cookie: true });
       expect(outcome).toMatchObject(sessionA);
       await plugin.evaluate("document.title");
@@ -328,7 +328,7 @@ export function pageJourneys(driver: () => Driver): void {
       });
     });
 
-    test("who hides the origin of the framing page gets no message and no code", async () => {
+    test("that hides the origin of the framing page gets no message and no code", async () => {
       const world = await worldWith();
       const inner = `<iframe name="plugin" src="${launchUrl(world)}"></iframe><script>
         const got = []; onmessage = ({ data }) => got.push(data);

@@ -132,12 +132,12 @@ test.each<[name: string, text: string, ...issues: RegExp[]]>([
     caught = error;
   }
   expect(caught).toMatchObject({ code: "seed_invalid" });
-  const { issues: told, message } = caught as { issues: string[]; message: string };
+  const { issues: found, message } = caught as { issues: string[]; message: string };
   for (const [index, issue] of issues.entries()) {
-    expect(told[index]).toMatch(/^t\.yaml:\d+: /);
-    expect(told[index]).toMatch(issue);
+    expect(found[index]).toMatch(/^t\.yaml:\d+: /);
+    expect(found[index]).toMatch(issue);
   }
-  expect(message + told.join()).not.toContain(SECRET);
-  expect(message + told.join()).not.toContain(LETTERS);
+  expect(message + found.join()).not.toContain(SECRET);
+  expect(message + found.join()).not.toContain(LETTERS);
   expect(warned).not.toHaveBeenCalled();
 });

@@ -292,9 +292,9 @@ describe.each(["A", "B"] as const)("with Variant %s", (variant) => {
   test.each(ofVariant)("$name emits $types", async (chapter) => {
     const events: ServiceEvent[] = [];
     const sent = await tellChapter(variant, chapter, (event) => events.push(event));
-    const told = events.slice(events.findIndex(isBeginning) + 1);
-    expect(told.map(({ type }) => type)).toEqual(chapter.types);
-    for (const event of told) {
+    const reported = events.slice(events.findIndex(isBeginning) + 1);
+    expect(reported.map(({ type }) => type)).toEqual(chapter.types);
+    for (const event of reported) {
       expect(event).toMatchObject({
         tenantId: "acme",
         baseUrl: expect.any(String),
@@ -304,7 +304,7 @@ describe.each(["A", "B"] as const)("with Variant %s", (variant) => {
       const isEnd = /^(variant_detected|token_renewed|token_failed|renewal_failed|call_finished)$/;
       expect("durationMs" in event && event.durationMs >= 0).toBe(isEnd.test(event.type));
     }
-    const requestIds = new Set(told.map(({ requestId }) => requestId));
+    const requestIds = new Set(reported.map(({ requestId }) => requestId));
     expect(requestIds.size).toBe(chapter.types.length && (chapter.causes ?? 1));
     for (const id of requestIds) expect(sent.join(" ")).not.toContain(id);
     const text = shown(events);

@@ -21,9 +21,9 @@ test("eight processes that count by compare-and-set lose no count, while some ar
   const victims = Array.from({ length: 3 }, () =>
     startProcess(["compete", path, "1000000"], { key }),
   );
-  await Promise.all(victims.map(({ told }) => told("counted")));
+  await Promise.all(victims.map(({ reported }) => reported("counted")));
   const processes = Array.from({ length: 8 }, () => startProcess(["compete", path, "25"], { key }));
-  const done = Promise.all(processes.map(({ told }) => told("done")));
+  const done = Promise.all(processes.map(({ reported }) => reported("done")));
   let isDone = false;
   done.finally(() => {
     isDone = true;
@@ -52,7 +52,7 @@ test("eight processes that count by compare-and-set lose no count, while some ar
 test("a holder that is killed leaves its lock to the next process at once", async () => {
   await store.set("counter", "7");
   const holder = startProcess(["hold", path], { key });
-  await holder.told("held");
+  await holder.reported("held");
   await expect(store.lock("counter", async () => {}, { timeoutMs: 50 })).rejects.toMatchObject({
     code: "store_locked",
     message: expect.stringContaining(`process ${holder.child.pid} of this machine`),
@@ -70,13 +70,13 @@ test.skipIf(process.platform === "win32")(
   async () => {
     await store.set("counter", "7");
     const holder = startProcess(["hold", path], { key });
-    await holder.told("held");
+    await holder.reported("held");
     holder.child.kill("SIGSTOP");
     await store.lock("counter", () => store.set("counter", "8"), { timeoutMs: 60_000 });
     holder.child.kill("SIGCONT");
     holder.child.stdin?.write("go on\n");
-    expect(await holder.told("lost")).toMatchObject({ code: "store_locked" });
-    expect(await holder.told("failed")).toMatchObject({ code: "store_conflict" });
+    expect(await holder.reported("lost")).toMatchObject({ code: "store_locked" });
+    expect(await holder.reported("failed")).toMatchObject({ code: "store_conflict" });
     expect((await store.get("counter"))?.value).toBe("8");
     expectNothingLeft(path);
   },

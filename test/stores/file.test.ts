@@ -500,8 +500,8 @@ test.skipIf(!posix)("a write that fails halfway leaves the earlier contents", as
   await fileStore(path, { key }).set("large", "value");
   const before = readFileSync(entryFile());
   const through = ["sh", "-c", 'ulimit -f 256 && exec "$@"', "sh"];
-  const { told } = startProcess(["fill", path], { key, through });
-  expect(await told("failed")).toMatchObject({
+  const { reported } = startProcess(["fill", path], { key, through });
+  expect(await reported("failed")).toMatchObject({
     code: "store_unavailable",
     message: expect.stringMatching(/EFBIG.*earlier contents are unchanged/),
   });

@@ -25,7 +25,7 @@ export interface StoreProcess {
   readonly steps: readonly Step[];
   readonly ended: Promise<void>;
   /** Resolves with the first report of a step, and rejects when the process ends without one. */
-  told(step: string): Promise<Step>;
+  reported(step: string): Promise<Step>;
 }
 
 export function startProcess(
@@ -60,10 +60,10 @@ export function startProcess(
     child,
     steps,
     ended,
-    told: (step) =>
+    reported: (step) =>
       new Promise((resolve, reject) => {
         const look = () => {
-          const found = steps.find((told) => told.step === step);
+          const found = steps.find((one) => one.step === step);
           if (found !== undefined) resolve(found);
         };
         looks.add(look);
@@ -85,7 +85,7 @@ export const atOnceMs: number = goneAfterMs - 1_000;
 export async function killWhileWriting(key: string, delayMs: number): Promise<void> {
   const path = join(temporaryFolder(), "store");
   const writer = startProcess(["write", path], { key });
-  await writer.told("written");
+  await writer.reported("written");
   await new Promise((resolve) => setTimeout(resolve, delayMs));
   writer.child.kill("SIGKILL");
   await writer.ended;

@@ -149,7 +149,7 @@ export function redirect(status: 302 | 303, location: string, cookie?: string): 
 /**
  * The redirect that informs the client at its callback which rule its authorization request broke.
  */
-export function toldCallback(rule: RuleId, status: 302 | 303 = 302): Answer {
+export function callbackError(rule: RuleId, status: 302 | 303 = 302): Answer {
   const location = `${CALLBACK}?error=${emulatorRules[rule].answer.error}&state=${SECRET}`;
   return { ...redirect(status, location), says: quoted(emulatorRules[rule].says) };
 }

@@ -5,11 +5,11 @@ import { CALLBACK, FlowEnded } from "../deployment.js";
 import type { FormBrowser } from "../form-browser.js";
 import {
   type Answer,
+  callbackError,
   loginError,
   page,
   redirect,
   refused,
-  toldCallback,
   unstored,
 } from "./answer.js";
 import { accepting, group, type Request, type Row, refusing } from "./row.js";
@@ -157,8 +157,8 @@ const long =
   };
 const loginPage = page("/v1/auth/login", 200, "emulator-login");
 /** Only a page shows the error, because the redirect URI is not to be trusted. */
-const untold = (rule: RuleId, more: object = {}) => refusing(loginError(rule), rule, more);
-const told = (rule: RuleId) => refusing(toldCallback(rule), rule);
+const onPage = (rule: RuleId, more: object = {}) => refusing(loginError(rule), rule, more);
+const atCallback = (rule: RuleId) => refusing(callbackError(rule), rule);
 const loopback = "http://127.0.0.1/callback";
 const otherPort = "http://127.0.0.1:51004";
 const [cb, otherCb] = ["http://localhost:3000/cb", "http://localhost:3001/cb"] as const;
@@ -171,17 +171,17 @@ export const authorizations: readonly Row[] = [
     "no port although one is registered": registered(`${otherPort}/callback`, loopback),
     "another port of a redirect_uri without a path": registered("http://127.0.0.1", otherPort),
   }),
-  ...group(untold("authorization.length"), {
+  ...group(onPage("authorization.length"), {
     "an authorization request of 4097 characters [9110 15.5.15]": long(4097),
   }),
-  ...group(untold("authorization.duplicate-parameter"), {
+  ...group(onPage("authorization.duplicate-parameter"), {
     "client_id twice in an authorization request [6749 3.1]": authorize({}, "&client_id=portal"),
     "redirect_uri twice [6749 3.1]": authorize({}, "&redirect_uri=https%3A%2F%2Fevil.example"),
   }),
-  ...group(untold("authorization.client"), {
+  ...group(onPage("authorization.client"), {
     "an absent client_id in an authorization request": authorize({ client_id: undefined }),
   }),
-  ...group(untold("authorization.redirect-uri"), {
+  ...group(onPage("authorization.redirect-uri"), {
     "a redirect_uri with an added query": withUri(`${CALLBACK}?x=1`),
     "an absent redirect_uri in an authorization request": withUri(undefined),
     "another loopback address in redirect_uri": withUri("http://[::1]/callback"),
@@ -191,16 +191,16 @@ export const authorizations: readonly Row[] = [
     "another port of a redirect_uri at localhost [8252 8.3]": registered(cb, otherCb),
     "another path of a loopback redirect_uri [8252 7.3]": withUri(`${otherPort}/other`),
   }),
-  ...group(told("authorization.response-type"), {
+  ...group(atCallback("authorization.response-type"), {
     "an absent response_type [6749 4.1.1]": authorize({ response_type: undefined }),
   }),
-  ...group(told("authorization.challenge-method"), {
+  ...group(atCallback("authorization.challenge-method"), {
     "an absent code_challenge_method [7636 4.3]": authorize({ code_challenge_method: undefined }),
   }),
-  ...group(told("authorization.challenge"), {
+  ...group(atCallback("authorization.challenge"), {
     "a code_challenge of 42 characters": authorize({ code_challenge: "c".repeat(42) }),
   }),
-  ...group(told("authorization.scope"), {
+  ...group(atCallback("authorization.scope"), {
     "a scope that the client does not have [6749 3.3]": authorize({ scope: "schedules:execute" }),
   }),
 ];
@@ -234,7 +234,7 @@ export const logins: readonly Row[] = [
   ...group(refusing(failedLogin, "login.credentials", remains), {
     "a login of an operator of another tenant": logIn({ userId: "grace" }),
   }),
-  ...group(untold("login.form"), {
+  ...group(onPage("login.form"), {
     "a login sent by another site [9700 4.7]": logIn({ form_token: "x" }),
     "a login without the cookie of the browser [9700 4.7]": async (world) => {
       const browser = await atLogin(world);
@@ -246,10 +246,10 @@ export const logins: readonly Row[] = [
   ...group(accepting(redirect(303, `${CALLBACK}?code=…&state=…`)), {
     "the consent to a login 599 s old": decide(allow, 599),
   }),
-  ...group(refusing(toldCallback("login.consent", 303), "login.consent"), {
+  ...group(refusing(callbackError("login.consent", 303), "login.consent"), {
     "a person who denies": decide({ decision: "deny" }),
   }),
-  ...group(untold("login.pending"), {
+  ...group(onPage("login.pending"), {
     "the consent to a login 600 s old": decide(allow, 600),
     "the consent to a login that was decided before": async (world) => {
       const browser = await atConsent(world);
@@ -259,7 +259,7 @@ export const logins: readonly Row[] = [
       return shownBy(await submitted(browser, allow));
     },
   }),
-  ...group(untold("login.pending", remains), {
+  ...group(onPage("login.pending", remains), {
     "an unknown login": (world) => world.send("/v1/auth/login?request=x"),
   }),
 ];
