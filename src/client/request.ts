@@ -121,7 +121,8 @@ function usualBody(body: unknown, contentType: string): string | undefined {
 
 /**
  * Whether JSON.stringify would write what the value holds: not `null` for NaN, an invalid date or
- * what has no JSON in a list, `{}` for a Map, or an object of numbered bytes. It throws for a circle, as JSON.stringify does.
+ * what has no JSON in a list, `{}` for a Map, or an object of numbered bytes. It throws for a
+ * circle, as JSON.stringify does.
  */
 export function isJson(value: unknown): boolean {
   if (typeof value === "number") return isText(value);
