@@ -193,7 +193,7 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
     ["--watch", "--watch needs the file to watch"],
     ["--seed-file x --tenant t", "cannot be used with"],
     ["--random-seed one", "It must be a whole number"],
-    ["--page-url javascript:alert(1)", "plugins.1.pageUrl"],
+    ["--page-url javascript:alert(1)", "--page-url must be an http"],
     ["--variant-b /nowhere.yaml", "document_unreadable"],
   ])("exits 2 for %s", async (args, says) => {
     await refused(["emulate", ...args.split(" ")], {}, says);

@@ -108,7 +108,12 @@ export function define(command: Command, { output, signal }: Context): void {
         const switches = { ...settings.rules, ...given.rules, ...off };
         return { ...settings, ...given, ...(api && { api }), rules: switches };
       };
-      await serve(flags, readOptions, emulator, output, signal);
+      await serve(flags, readOptions, emulator, output, signal).catch((error) => {
+        const [issue = ""] = error instanceof emulator.EmulatorError ? error.issues : [];
+        const flag = flagTable.find(([path]) => path.test(issue))?.[1];
+        if (seedFile !== undefined || flag === undefined) throw error;
+        throw invalidFlag(flag, `${issue.replace(/^[^:]*: /, "")}.`);
+      });
     })
     .addHelpText(
       "after",
@@ -143,6 +148,16 @@ otherwise { "request" } or { "refusal" }. Exits 0 when it is stopped, 2 if it
 cannot listen, or the seed file or a document is wrong.`,
     );
 }
+
+/** The flags that fill the default seed, by the path with which an issue about it begins. */
+const flagTable: readonly (readonly [RegExp, string])[] = [
+  [/^publicUrl:/, "--public-url"],
+  [/^plugins\.0\.clientId:/, "--a-client-id"],
+  [/^serviceAccounts\.0\.clientId:/, "--b-client-id"],
+  [/\.tenantId:/, "--tenant"],
+  [/\.scopes\b/, "--scope"],
+  [/\.pageUrl:/, "--page-url"],
+];
 
 /** @throws EmulatorError `seed_invalid` */
 async function emulatorOptions(
@@ -365,7 +380,7 @@ async function announce(
       // The description does not give this path, so the emulator has one of its own.
       BIVARIANT_B_AUTHORIZATION_ENDPOINT: `${emulator.publicUrl}/v1/auth/authorize`,
       // These logins end with the emulator, so they are kept apart from the user's own.
-      BIVARIANT_STORE_FILE: join(folder, "logins.json"),
+      BIVARIANT_STORE_FILE: join(folder, "logins"),
       BIVARIANT_STORE_KEY_FILE: storeKeyFile,
     }),
   };

@@ -65,7 +65,7 @@ const changeable = z
     enabled: z.boolean(),
     roles: z.array(roleSchema),
     name: z.string().min(1).max(100),
-    pageUrl: z.url({ protocol: /^https?$/ }),
+    pageUrl: z.url({ protocol: /^https?$/, error: "must be an http or https URL" }),
   })
   .partial().shape;
 
