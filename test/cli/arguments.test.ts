@@ -49,6 +49,8 @@ describe("arguments", () => {
     ["emulate --a-client-id=", "--a-client-id must not be empty."],
     [`emulate --page-url ${planted}`, "--page-url must be an http or https URL."],
     ["emulate --tenant ..", "--tenant must be letters, digits"],
+    ["keys new --a-client-id=", "--a-client-id must not be empty."],
+    ["keys new --device=", "--device must not be empty."],
     ["emulate --port 65536", "It must be a port number from 0 to 65535."],
     [`login --port ${planted}`, "It must be a port number"],
     ["login --wait-seconds 0", "It must be a whole number of seconds from 1"],

@@ -147,7 +147,9 @@ async function readSheet(command: Command, flags: SheetFlags, context: Context) 
       "must be of the form area:read, area:write or area:execute. " +
         "Separate several with spaces, without commas.",
     );
+  if (devices?.includes("")) throw invalidFlag("--device", "must not be empty.");
   const { aClientId: clientId } = await readSettings(command, context);
+  if (clientId === "") throw invalidFlag("--a-client-id", "must not be empty.");
   return { clientId, type: type === "service" ? type : "user interface", scopes, devices };
 }
 
