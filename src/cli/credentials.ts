@@ -94,7 +94,7 @@ export async function readLoginClient(
 ): Promise<{ readonly clientId: string; readonly clientSecret: string | undefined }> {
   const isOwn = hasOwnLoginClient(settings);
   const clientId = isOwn ? settings.bLoginClientId : settings.bClientId;
-  if (clientId === undefined)
+  if (!clientId)
     throw new ConfigurationError(
       "credential_missing",
       `The client id of the API client is missing. Set it with ${namesOf("bLoginClientId")}; ` +

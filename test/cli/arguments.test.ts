@@ -51,6 +51,7 @@ describe("arguments", () => {
     ["emulate --tenant ..", "--tenant must be letters, digits"],
     ["keys new --a-client-id=", "--a-client-id must not be empty."],
     ["keys new --device=", "--device must not be empty."],
+    [`login ${https} --b-login-client-id=`, "Set it with --b-login-client-id"],
     ["emulate --port 65536", "It must be a port number from 0 to 65535."],
     [`login --port ${planted}`, "It must be a port number"],
     ["login --wait-seconds 0", "It must be a whole number of seconds from 1"],
