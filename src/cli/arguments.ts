@@ -169,7 +169,10 @@ function problemOf(code: string, message: string, command: Command): string {
     case "commander.conflictingOption":
     case "commander.excessArguments": {
       const line = message.replace(/^error: /, "").split("\n")[0] ?? "";
-      const takesAddress = command.options.some(({ long }) => long === "--base-url");
+      // A command with arguments of its own gets other words, such as name=value for --param.
+      const takesAddress =
+        command.registeredArguments.length === 0 &&
+        command.options.some(({ long }) => long === "--base-url");
       const hint =
         code === "commander.excessArguments" && takesAddress
           ? " Pass the address of a deployment as --base-url."

@@ -49,6 +49,7 @@ describe("arguments", () => {
     ["emulate --a-client-id=", "--a-client-id must not be empty."],
     [`emulate --page-url ${planted}`, "--page-url must be an http or https URL."],
     ["emulate --tenant ..", "--tenant must be letters, digits"],
+    [`call listDevices ${planted}`, "Expected 1 argument but got 2. See bivariant call --help."],
     ["keys new --a-client-id=", "--a-client-id must not be empty."],
     ["keys new --device=", "--device must not be empty."],
     [`login ${https} --b-login-client-id=`, "Set it with --b-login-client-id"],
