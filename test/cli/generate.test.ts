@@ -231,6 +231,11 @@ describe("bivariant diff", () => {
     ["without documents", [], "pass two documents or folders, or --variants"],
     ["with one document", [old], "<new> is missing: pass the later state too"],
     ["with documents and --variants", [old, old, variants], "<old> and <new> exclude --variants"],
+    [
+      "with documents and one of a variant",
+      [old, old, "--variant-b", old],
+      "exclude --variants, --variant-a",
+    ],
     ["with --variants and a level", [variants, "--fail-on", "never"], "--fail-on"],
     ["with an unknown level", [old, old, "--fail-on", "x"], "breaking, additive, neutral, never"],
     ["with an unknown operation", [variants, "x"], "requestToken, listDevices"],

@@ -68,8 +68,8 @@ export function define(command: Command, { output, signal, finish }: Context): v
             )
           : invalidFlag(
               "<old>",
-              "and <new> exclude --variants: pass two documents or folders, or --variants, with " +
-                "--variant-a and --variant-b for documents of your own.",
+              "and <new> exclude --variants, --variant-a and --variant-b: pass two documents or " +
+                "folders, or --variants, with the other two for documents of your own.",
             );
       const diff = await output.during("comparing", () =>
         diffDocuments(old, revised, { signal, refs }),
