@@ -82,7 +82,7 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     load: () => import("./commands/contract.js"),
   },
   generate: {
-    says: "Generate types, operation table, zod schemas and unknowns from OpenAPI 3.1 documents.",
+    says: "Generate types, operation table, zod schemas and unknowns from OpenAPI documents.",
     load: () => import("./commands/generate.js"),
   },
   diff: {

@@ -100,7 +100,7 @@ const settingTable = {
     env: false,
     least: 0,
     default: 60_000,
-    text: "how long to wait for a rate limit or a failing token endpoint",
+    text: "how long to wait for a rate limit or a failing server",
   },
   allowInsecureHttp: {
     env: false,
