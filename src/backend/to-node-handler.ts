@@ -249,6 +249,11 @@ function nodeStreams(): Promise<Pick<typeof import("node:stream"), "Readable" | 
 
 /** Without `zstd`, which is not asked for, and which some versions of Node do not decode. */
 const decodedByFetch = /^(?:(?:x-)?gzip|deflate|br)$/i;
+/**
+ * The headers of one connection (RFC 9110 section 7.6.1). HTTP/2 refuses them, and a fetched
+ * response has those of the connection that it came by.
+ */
+const ofConnection = /^(?:connection|keep-alive|proxy-connection|transfer-encoding|upgrade)$/;
 
 async function send(
   response: Response,
@@ -262,14 +267,15 @@ async function send(
   const isDecoded = response.url && decodedByFetch.test(headers.get("content-encoding") ?? "");
   for (const [name, value] of headers) {
     if (isDecoded && /^content-(?:encoding|length)$/.test(name)) continue;
+    if ((stream || response.url) && ofConnection.test(name)) continue;
     // Middleware may have set other cookies before.
     if (name === "set-cookie") outgoing.appendHeader(name, value);
-    else if (!(stream && name === "connection")) outgoing.setHeader(name, value);
+    else outgoing.setHeader(name, value);
   }
   // Otherwise the unread rest of the body would be read as the next request. HTTP/2 closes only its
   // stream.
-  if (!incoming.complete && !stream) outgoing.setHeader("connection", "close");
-  if (!incoming.complete) stream?.once("finish", () => stream.close());
+  if (!incoming.complete && stream) stream.once("finish", () => stream.close());
+  else if (!incoming.complete) outgoing.setHeader("connection", "close");
   outgoing.writeHead(response.status);
   if (body === null || incoming.method === "HEAD") {
     await body?.cancel();

@@ -1,7 +1,8 @@
 // toNodeHandler over real connections: mounts, bodies, disconnects and odd requests.
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
-import { connect } from "node:net";
+import { connect as connectHttp2, createServer as createHttp2Server } from "node:http2";
+import { type AddressInfo, connect } from "node:net";
 import { gzipSync } from "node:zlib";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { remoteAddress, toNodeHandler, toWebRequest } from "../../src/backend/index.js";
@@ -171,6 +172,26 @@ describe("a response", () => {
     });
     const { url } = await serving(toNodeHandler(() => fetch(source.url)));
     expect(await (await fetch(url)).text()).toBe("a long text ".repeat(100));
+  });
+
+  test("of a fetch has no header of the connection that it came by", async () => {
+    const source = await serving((_, outgoing) => {
+      outgoing.setHeader("connection", "close");
+      outgoing.flushHeaders();
+      outgoing.end("a text");
+    });
+    const handler = toNodeHandler(() => fetch(source.url)) as RequestListener;
+    const { headers } = await fetch((await serving(handler)).url);
+    expect(headers.get("connection")).toBe("keep-alive");
+    const http2 = createHttp2Server(handler as never).listen(0, "127.0.0.1");
+    await once(http2, "listening");
+    const client = connectHttp2(`http://127.0.0.1:${(http2.address() as AddressInfo).port}`);
+    onTestFinished(() => {
+      client.destroy();
+      http2.close();
+    });
+    const answer = client.request().setEncoding("utf8");
+    expect(await answer.toArray()).toEqual(["a text"]);
   });
 
   test("keeps the encoding that the handler chose", async () => {
