@@ -202,9 +202,15 @@ export async function readJson<S extends z.ZodObject>(
 }
 
 async function readText(
-  { headers, body, signal }: Request,
+  { headers, body, bodyUsed, signal }: Request,
   { timeoutMs, clock }: Pick<Settings, "timeoutMs" | "clock">,
 ): Promise<string> {
+  if (bodyUsed)
+    throw invalidOption(
+      "request",
+      "has a body that was read before",
+      "Add the backend's route before the middleware that reads it, or read a `clone()` there.",
+    );
   if (Number(headers.get("content-length") ?? 0) > longestBodyBytes)
     throw new Refusal("body_too_large");
   // The rest of the body stays unread, and would be taken for the next request.
@@ -232,7 +238,7 @@ async function readText(
     );
   } catch (error) {
     if (error instanceof Refusal || isConfigurationError(error)) throw error;
-    // The body broke off, was read before, or is not UTF-8.
+    // The body broke off, or is not UTF-8.
     throw new Refusal(signal.aborted ? "client_gone" : "request_invalid");
   } finally {
     clock.clearTimeout(timer);

@@ -141,6 +141,17 @@ describe("a body", () => {
     expect(message).not.toContain("planted");
   });
 
+  test("that a middleware has read is reported with what to do, and no code is sent", async () => {
+    const { backend, launchBody, reports, tokenRequests } = rig();
+    const init = { method: "POST", headers, body: JSON.stringify(launchBody()) };
+    const request = new Request(`${OWN}/auth/launch`, init);
+    await request.text();
+    expect(await refusalOf(backend(request))).toBe("500 backend_failed");
+    const message = expect.stringContaining("before the middleware");
+    expect(reports).toMatchObject([{ error: { code: "option_invalid", message } }]);
+    expect(tokenRequests()).toBe(0);
+  });
+
   test("over 64 KiB is refused with 413, by its declared or its real length", async () => {
     const { browser, launchBody, tokenRequests } = rig();
     const send = (init: RequestInit) => browser.send("POST", "/auth/launch", { headers, ...init });
