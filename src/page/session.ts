@@ -107,7 +107,7 @@ export interface Session extends SessionInfo {
   /**
    * Ends the session here, then at the backend. With `everywhere`, all sessions of this person end,
    * in all browsers: at the backend first, and if that fails this session continues. It always
-   * fails for a session without `operator`.
+   * fails for a session that is over or has no `operator`. After a failure, call it again.
    *
    * @throws PageError `backend_failed` if sessions may go on at the backend
    */
@@ -164,8 +164,8 @@ export async function openSession(
     },
     async logout(options = {}) {
       requireNames(options, { everywhere: 1 });
-      if (over) return;
       const { everywhere } = options;
+      // It is sent after the end of the session here too: an earlier logout may have failed.
       const sent = post(backend, "/logout", { everywhere }, own);
       if (!everywhere) end("logged_out");
       const answer = await sent;

