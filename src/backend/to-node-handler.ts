@@ -47,9 +47,10 @@ type Incoming = IncomingMessage & { readonly originalUrl?: string; readonly body
  * streamed both ways. If a parser has read a body, the `body` of the request is passed on as JSON,
  * as in Express; without it, to read the body fails. If the client goes away, the `signal` is
  * aborted. A handler that throws, or that returns no `Response`, is answered with 500
- * `backend_failed`; the stack of what it threw is printed with `console.error`. A body may keep its
- * reader waiting for `timeoutMs` in all (default 10 s; raise it for uploads over slow connections).
- * Then reading it fails, and a handler that throws this error is answered with 408 `body_timeout`.
+ * `backend_failed`; the stack of what it threw, or of what broke off its answer, is printed with
+ * `console.error`. A body may keep its reader waiting for `timeoutMs` in all (default 10 s; raise
+ * it for uploads over slow connections). Then reading it fails, and a handler that throws this
+ * error is answered with 408 `body_timeout`.
  *
  * @throws ConfigurationError
  * @example
@@ -69,8 +70,20 @@ export function toNodeHandler(
   const limit = { timeoutMs, clock: resolveClock(options) };
   return (incoming, outgoing) => {
     const served = serve(handler, incoming as Incoming, outgoing as ServerResponse, limit);
-    served.catch(() => outgoing.destroy());
+    served.catch((error) => {
+      // The client went away while the answer was sent.
+      if (error?.code !== "ERR_STREAM_PREMATURE_CLOSE") print(error);
+      outgoing.destroy();
+    });
   };
+}
+
+/**
+ * Nothing else shows what a handler or the body of its answer threw. Members of an error may hold a
+ * request with its token, so they are not printed.
+ */
+function print(error: unknown): void {
+  console.error("bivariant/backend, toNodeHandler:", Object(error).stack ?? typeof error);
 }
 
 const addresses = new WeakMap<Request, string>();
@@ -117,15 +130,16 @@ async function serve(
     request = makeRequest(incoming, limit, gone.signal);
     response = await handler(request);
     const isResponse =
-      typeof response?.status === "number" && typeof response.headers?.getSetCookie === "function";
-    if (!isResponse)
-      response = refusal({ ...failed, message: "The handler did not return a Response." });
+      response?.status >= 200 && typeof response.headers?.getSetCookie === "function";
+    if (!isResponse || response.bodyUsed) {
+      const returned = isResponse
+        ? "returned a Response whose body was read"
+        : "did not return a Response";
+      response = refusal({ ...failed, message: `The handler ${returned}.` });
+    }
   } catch (error) {
     const isRefusal = error instanceof Refusal;
-    // Nothing else shows what a handler threw. Members of an error may hold a request with its
-    // token, so they are not printed.
-    if (!isRefusal && !gone.signal.aborted)
-      console.error("bivariant/backend, toNodeHandler:", Object(error).stack ?? typeof error);
+    if (!isRefusal && !gone.signal.aborted) print(error);
     response = refusal(isRefusal ? error.answer : failed);
   }
   await send(response, incoming, outgoing);

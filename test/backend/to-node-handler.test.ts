@@ -9,7 +9,7 @@ import { remoteAddress, toNodeHandler, toWebRequest } from "../../src/backend/in
 import { csrfHeader } from "../../src/backend/request-checks.js";
 import { latch } from "../people/person.js";
 import { servingOn } from "../support/recording-server.js";
-import { collectGarbage, rejectionOf } from "../support/wait.js";
+import { collectGarbage, rejectionOf, settle } from "../support/wait.js";
 import { bearer, OWN, type Rig, rig } from "./rig.js";
 
 async function serving(listener: RequestListener): Promise<{ url: string; port: number }> {
@@ -220,11 +220,15 @@ describe("a response", () => {
         cancel: stopped.release,
       });
     const { url } = await serving(toNodeHandler(() => new Response(body())));
+    const printed = vi.spyOn(console, "error").mockImplementation(() => {});
+    onTestFinished(() => printed.mockRestore());
     const leaving = new AbortController();
     const answer = await fetch(url, { signal: leaving.signal });
     expect((await answer.body?.getReader().read())?.value?.length).toBeGreaterThan(0);
     leaving.abort();
     await stopped.promise;
+    await settle();
+    expect(printed).not.toHaveBeenCalled();
   });
 
   test("closes the connection if the request's body was not read to its end", async () => {
@@ -251,13 +255,16 @@ describe("a response", () => {
     await cancelled.promise;
   });
 
-  test("is a 500 without the error's text, which is printed, if the handler throws or returns no Response, and a broken connection if its body breaks", async () => {
+  test("is a 500 without the error's text if the handler throws or returns no unread Response, and a broken connection if its body breaks; both are printed", async () => {
     const fail = () => {
       throw Object.assign(new Error("failing"), { config: { token: "canary" } });
     };
     const { url } = await serving(
-      toNodeHandler(({ url }) => {
+      toNodeHandler(async ({ url }) => {
         if (url.endsWith("/throws")) return fail();
+        const read = new Response("a text");
+        await read.text();
+        if (url.endsWith("/read")) return read;
         if (url.endsWith("/breaks")) return new Response(new ReadableStream({ pull: fail }));
         return {} as never;
       }),
@@ -268,13 +275,15 @@ describe("a response", () => {
     for (const [path, message] of [
       ["/throws", "The backend failed."],
       ["/none", "The handler did not return a Response."],
+      ["/read", "The handler returned a Response whose body was read."],
     ]) {
       const answer = await fetch(url + path);
       const body = { error: "backend_failed", message };
       expect([answer.status, await answer.json()]).toEqual([500, body]);
     }
     const stack = expect.stringMatching(/^Error: failing\n +at /);
-    expect(printed.mock.calls).toEqual([["bivariant/backend, toNodeHandler:", stack]]);
+    const line = ["bivariant/backend, toNodeHandler:", stack];
+    expect(printed.mock.calls).toEqual([line, line]);
     expect(String(printed.mock.calls)).not.toContain("canary");
   });
 });
