@@ -50,6 +50,14 @@ export type PageErrorCode =
   /** The backend could not find out who logged in: its log says why. */
   | "identify_failed"
   | "rate_limited"
+  /** The deployment did not answer the backend. */
+  | "service_unreachable"
+  /** The deployment of the login is not configured any more. */
+  | "tenant_unknown"
+  /** `backend` is not the `path` of the backend. */
+  | "route_unknown"
+  /** What the page sent did not arrive in time. */
+  | "body_timeout"
   /** The backend's store failed: try again. A session that was open continues. */
   | "store_unavailable"
   /**

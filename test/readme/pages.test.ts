@@ -255,6 +255,10 @@ describe("the tables name every", () => {
     const codes = quoted(read("src/page/page-error.ts"), /^ {2}\| "([a-z_]+)"/gm);
     expect(codes.length).toBeGreaterThan(15);
     expect(absent("src/backend/errors.md", codes)).toEqual([]);
+    // The page passes on what its backend answers.
+    const answers = quoted(read("src/backend/error-answer.ts"), /\bcode: "([a-z_]+)"/g);
+    expect(answers.length).toBeGreaterThan(4);
+    expect(answers.filter((code) => !codes.includes(code))).toEqual([]);
   });
 
   test("variable of the command line", () => {
