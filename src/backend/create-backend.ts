@@ -232,6 +232,7 @@ function requireRequest(request: unknown): asserts request is Request {
   const { url, headers } = (request ?? {}) as Partial<Request>;
   if (typeof url === "string" && URL.canParse(url) && typeof headers?.get === "function") return;
   const remedy =
+    "Pass context.req.raw of Hono, or request.raw of Fastify. " +
     "Wrap the handler for node:http or Express: toNodeHandler(backend). " +
     "backend.connect and backend.session take their request too.";
   throw invalidOption("request", "must be a web Request", remedy);
