@@ -4,9 +4,9 @@
 import { personRequired } from "../client/call-error.js";
 import {
   BivariantError,
+  codeOf,
   isApiError,
   isBivariantError,
-  isConfigurationError,
   isRateLimitedError,
   isRelaunchRequiredError,
   isStoreError,
@@ -153,7 +153,7 @@ export function reportedAnswer(
   { clock, report }: Pick<Settings, "clock" | "report">,
 ): ErrorAnswer {
   // A deployment without a credential for its tenant counts as not configured.
-  const isMissing = isConfigurationError(error) && error.code === "credential_missing";
+  const isMissing = codeOf(error) === "credential_missing";
   const answer = answerFor(isMissing ? new Refusal("tenant_unknown") : error, clock.now());
   // A callback sends its page the reason instead of the code.
   const code = (route === "callback" && answer.reason) || answer.code;
@@ -188,14 +188,12 @@ function answerFor(error: unknown, now: number): ErrorAnswer {
     const message = "Too many requests were sent to the service. Try again later.";
     return { status: 503, code: "rate_limited", message, ...(headers && { headers }) };
   }
-  if (isApiError(error) && error.code === "api_forbidden")
-    return {
-      status: 403,
-      code: error.code,
-      message: "The service does not allow this operator to do that.",
-    };
-  if (isApiError(error))
-    return { status: 502, code: error.code, message: "The service did not do what it was asked." };
+  if (isApiError(error)) {
+    const { code } = error;
+    return code === "api_forbidden"
+      ? { status: 403, code, message: "The service does not allow this operator to do that." }
+      : { status: 502, code, message: "The service did not do what it was asked." };
+  }
   const noToken = "The service did not issue a token. Tell the administrator of this application.";
   if (isTokenRequestError(error) || isUnexpectedResponseError(error) || isVariantError(error))
     return { status: 502, code: "exchange_failed", message: noToken };

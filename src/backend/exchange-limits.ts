@@ -5,6 +5,7 @@
 import { RecentlyUsed } from "../auth/shared/recently-used.js";
 import type { TokenStore } from "../auth/shared/token-store.js";
 import { countdown } from "../clock.js";
+import { codeOf } from "../errors.js";
 import { invalidOption } from "../options.js";
 import type { Settings } from "./backend-options.js";
 import { Refusal } from "./error-answer.js";
@@ -29,8 +30,6 @@ const mostRefused = 20;
 const forgivenMs = 3_000;
 /** The refusals that count: not those of a network or a store that failed. */
 const counted = ["launch_refused", "login_refused", "token_refused"];
-
-const codeOf = (error: unknown) => String(Object(error).code);
 
 /**
  * Runs an exchange at a deployment, which need not be configured, and delays the refusal of a

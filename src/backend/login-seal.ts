@@ -4,7 +4,7 @@
  */
 import { EncryptJWT, jwtDecrypt } from "jose";
 import { decode } from "jose/base64url";
-import { isStoreError } from "../errors.js";
+import { codeOf } from "../errors.js";
 import type { Settings } from "./backend-options.js";
 import { randomToken } from "./records.js";
 
@@ -46,12 +46,12 @@ export class LoginSeal {
   async open(name: string, sealed: string): Promise<unknown> {
     const key = await this.#key();
     if (key === undefined) return undefined;
-    const currentDate = new Date(this.#settings.clock.now());
-    const algorithms = {
+    const opened = jwtDecrypt(sealed, key, {
+      audience: name,
+      currentDate: new Date(this.#settings.clock.now()),
       keyManagementAlgorithms: ["dir"],
       contentEncryptionAlgorithms: ["A256GCM"],
-    };
-    const opened = jwtDecrypt(sealed, key, { audience: name, currentDate, ...algorithms });
+    });
     return opened.then(({ payload }) => payload.login).catch(() => undefined);
   }
 
@@ -60,10 +60,9 @@ export class LoginSeal {
     if (this.#cached !== undefined && clock.now() - this.#cached.readAt < cachedMs)
       return this.#cached.key;
     const found = await store.get(keyName).catch((error: unknown) => {
-      if (isStoreError(error) && error.code === "store_corrupt") return undefined;
-      throw error;
+      if (codeOf(error) !== "store_corrupt") throw error;
     });
-    if (found === undefined || !isKey.test(found.value)) return undefined;
+    if (!found || !isKey.test(found.value)) return undefined;
     this.#cached = { key: decode(found.value), readAt: clock.now() };
     return this.#cached.key;
   }
@@ -78,7 +77,7 @@ export class LoginSeal {
     try {
       await store.set(keyName, made, { ifVersion: null, expiresAt });
     } catch (error) {
-      if (!isStoreError(error) || error.code !== "store_conflict") throw error;
+      if (codeOf(error) !== "store_conflict") throw error;
     }
     const key = await this.#key();
     if (key !== undefined) return key;

@@ -159,8 +159,9 @@ export class PendingLogins {
     handOver: (subject: SessionSubject) => Promise<Response>,
   ): Promise<Response | undefined> {
     for (let tries = 0; tries < mostLogins; tries++) {
-      const { value: id, name } = (await this.#completedOf(request, wanted))?.cookie ?? {};
-      if (id === undefined || name === undefined) return undefined;
+      const cookie = (await this.#completedOf(request, wanted))?.cookie;
+      if (cookie === undefined) return undefined;
+      const { value: id, name } = cookie;
       const response = await this.#records.lock(id, async () => {
         const completed = (await this.#records.read(id))?.value.completed;
         if (completed === undefined) return undefined;

@@ -17,7 +17,6 @@ import {
   ConfigurationError,
   codeOf,
   isBivariantError,
-  isStoreError,
   LoginRequiredError,
   locate,
   type Variant,
@@ -191,8 +190,7 @@ export class PersonAuths {
     const auth = await this.of(subject);
     try {
       const { variant, baseUrl: waitsFor } = auth;
-      const { timeoutMs, clock } = this.#settings;
-      const limit = { variant, waitsFor, timeoutMs, clock };
+      const limit = { ...this.#settings, variant, waitsFor };
       await withTimeLimit((signal) => auth.getAccessToken({ signal }), limit);
     } catch (error) {
       // Any other failure may be temporary.
@@ -245,7 +243,7 @@ export class PersonAuths {
       const auth = await resumeAuth(options);
       return auth && this.#watched(auth);
     } catch (error) {
-      if (!isStoreError(error) || error.code !== "store_corrupt") throw error;
+      if (codeOf(error) !== "store_corrupt") throw error;
       // Tokens that cannot be read count as missing: the person launches or logs in again.
       this.#settings.report(error);
       return undefined;

@@ -1,7 +1,7 @@
 /** Keeps the backend's own data in the token store, with typed records and random tokens. */
 import { encode } from "jose/base64url";
 import type { TokenStore } from "../auth/shared/token-store.js";
-import { isStoreError } from "../errors.js";
+import { codeOf } from "../errors.js";
 import type { Settings } from "./backend-options.js";
 
 /** Whether a text has the form of the tokens made here. */
@@ -36,7 +36,7 @@ export class Records<T extends object> {
     if (!isToken(token)) return undefined;
     const key = await this.#key(token);
     const entry = await this.#store.get(key).catch((error: unknown) => {
-      if (!isStoreError(error) || error.code !== "store_corrupt") throw error;
+      if (codeOf(error) !== "store_corrupt") throw error;
       this.#report(error);
     });
     if (!entry) return undefined;
@@ -61,7 +61,7 @@ export class Records<T extends object> {
       await this.#store.set(await this.#key(token), JSON.stringify(value), options);
       return true;
     } catch (error) {
-      if (isStoreError(error) && error.code === "store_conflict") return false;
+      if (codeOf(error) === "store_conflict") return false;
       throw error;
     }
   }

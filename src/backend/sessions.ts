@@ -92,9 +92,11 @@ export class Sessions {
    */
   async find(token: string): Promise<SessionRecord> {
     const found = await this.#records.read(token);
-    if (found === undefined && isToken(token)) this.#settings.reportUnknown("session_unknown");
     const unknown = "This session is unknown or was ended. Start a new session.";
-    if (found === undefined) throw new SessionError("session_unknown", unknown);
+    if (found === undefined) {
+      if (isToken(token)) this.#settings.reportUnknown("session_unknown");
+      throw new SessionError("session_unknown", unknown);
+    }
     const session = found.value;
     const now = this.#settings.clock.now();
     if (now >= this.#endOf(session)) {
@@ -125,9 +127,9 @@ export class Sessions {
    * again. Without a credential the tokens cannot be forgotten, and expire in the store.
    */
   async end(token: string, session: SessionRecord, everywhere = false): Promise<void> {
-    const person = await personOf(session);
-    if (everywhere && person === undefined) throw new Refusal("person_unknown");
-    if (everywhere && person !== undefined) {
+    if (everywhere) {
+      const person = await personOf(session);
+      if (person === undefined) throw new Refusal("person_unknown");
       const { clock, session: settings } = this.#settings;
       // Then no session is left that was opened before.
       const expiresAt = clock.now() + settings.lifetimeMs + rememberedMs;
@@ -252,14 +254,14 @@ export async function answerSession(request: Request, context: Context): Promise
   const { settings, people, sessions, logins } = context;
   if (settings.session.cookie) refuseCrossSite(request);
   const { login, tenant, hostOrigin } = await readJson(request, sessionBody, settings);
-  const fetchLogin = () =>
-    logins.fetch(request, { mark: login, tenantId: tenant }, (subject) => {
+  if (hostOrigin === undefined) {
+    const opened = await logins.fetch(request, { mark: login, tenantId: tenant }, (subject) => {
       // No client is left to receive the session, so the login stays for the next request.
       if (request.signal.aborted) throw new Refusal("client_gone");
       return openSession(request, context, subject);
     });
-  const opened = hostOrigin === undefined ? await fetchLogin() : undefined;
-  if (opened !== undefined) return opened;
+    if (opened !== undefined) return opened;
+  }
   const token = cookieToken(request, settings);
   const session = token && (await sessions.find(token));
   // The page did not ask for a session of another tenant, so it must start its own.

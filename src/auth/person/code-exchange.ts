@@ -5,7 +5,7 @@
 import { deadlineIn } from "../../clock.js";
 import {
   ConfigurationError,
-  isStoreError,
+  codeOf,
   locate,
   TokenRequestError,
   TransportError,
@@ -158,7 +158,7 @@ async function markSpent(context: PersonContext, code: string) {
   try {
     await options.store.set(key, "spent", { ifVersion: null, expiresAt });
   } catch (error) {
-    if (isStoreError(error) && error.code === "store_conflict") throw alreadySent();
+    if (codeOf(error) === "store_conflict") throw alreadySent();
     spentCodes.delete(key);
     throw error;
   }

@@ -19,6 +19,7 @@
  */
 import { countdown, deadlineIn } from "../../clock.js";
 import {
+  codeOf,
   isStoreError,
   StoreError,
   TokenRequestError,
@@ -264,8 +265,7 @@ class PersonTokenSource implements TokenSource {
       try {
         return (await this.grant.version()) === version;
       } catch (error) {
-        if (!isStoreError(error) || error.code !== "store_unavailable" || leftMs() <= 0)
-          throw error;
+        if (codeOf(error) !== "store_unavailable" || leftMs() <= 0) throw error;
       }
       await sleep(checkEveryMs, undefined, options.clock);
     }

@@ -4,6 +4,7 @@
  * same name.
  */
 import {
+  codeOf,
   isStoreError,
   LoginRequiredError,
   RelaunchRequiredError,
@@ -312,7 +313,7 @@ export class StoredGrantHandle {
 
 /** Whether another process wrote first. */
 function isConflict(error: unknown): boolean {
-  return isStoreError(error) && error.code === "store_conflict";
+  return codeOf(error) === "store_conflict";
 }
 
 const subject = { A: "The launch", B: "The login" } as const;
