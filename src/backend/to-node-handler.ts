@@ -45,12 +45,12 @@ type Incoming = IncomingMessage & { readonly originalUrl?: string; readonly body
  * The URL of the request is made from its Host header and the connection. `X-Forwarded-` headers
  * are ignored, so set `publicUrl` of `createBackend` behind a proxy that ends TLS. Bodies are
  * streamed both ways. If a parser has read a body, the `body` of the request is passed on as JSON,
- * as in Express; without it, to read the body fails. If the client goes away, the `signal` is
- * aborted. A handler that throws, or that returns no `Response`, is answered with 500
- * `backend_failed`; the stack of what it threw, or of what broke off its answer, is printed with
- * `console.error`. A body may keep its reader waiting for `timeoutMs` in all (default 10 s; raise
- * it for uploads over slow connections). Then reading it fails, and a handler that throws this
- * error is answered with 408 `body_timeout`.
+ * as in Express; without it, or if it was a form, to read the body fails. If the client goes
+ * away, the `signal` is aborted. A handler that throws, or that returns no `Response`, is answered
+ * with 500 `backend_failed`; the stack of what it threw, or of what broke off its answer, is
+ * printed with `console.error`. A body may keep its reader waiting for `timeoutMs` in all (default
+ * 10 s; raise it for uploads over slow connections). Then reading it fails, and a handler that
+ * throws this error is answered with 408 `body_timeout`.
  *
  * @throws ConfigurationError
  * @example
@@ -241,18 +241,20 @@ function bodyOf(incoming: Incoming, limit: Limit | undefined): ReadableStream<Ui
 }
 
 async function streamOf(incoming: Incoming): Promise<ReadableStream<Uint8Array>> {
-  const { body, headers } = incoming;
+  const { body, headers, readableDidRead } = incoming;
   const isEmpty = headers["transfer-encoding"] === undefined && !Number(headers["content-length"]);
-  if (incoming.readableDidRead && body === undefined && !isEmpty)
+  if (!readableDidRead || (body === undefined && isEmpty))
+    return (await nodeStreams()).Readable.toWeb(incoming) as ReadableStream<Uint8Array>;
+  const isText = typeof body === "string" || body instanceof Uint8Array;
+  // JSON would be read as a form with one odd field.
+  const isForm = !isText && /urlencoded/i.test(`${headers["content-type"]}`);
+  if (body === undefined || isForm)
     throw invalidOption(
       "request",
       "has a body that a parser has read before",
-      "Pass what it made of it as `body`: with Fastify `Object.assign(request.raw, { body: " +
-        "request.body })`.",
+      "Add the route before the parser, or pass what it made of the body (of a form the text) as " +
+        "`body`: with Fastify `Object.assign(request.raw, { body: request.body })`.",
     );
-  if (!incoming.readableDidRead || body === undefined)
-    return (await nodeStreams()).Readable.toWeb(incoming) as ReadableStream<Uint8Array>;
-  const isText = typeof body === "string" || body instanceof Uint8Array;
   return new Blob([isText ? (body as BlobPart) : JSON.stringify(body)]).stream();
 }
 

@@ -75,6 +75,19 @@ describe.each<{ by: string; echoing: RequestListener }>([
   });
 });
 
+test("toWebRequest refuses a form that a parser has read, unless it has its text", async () => {
+  const { url } = await serving(async (incoming, outgoing) => {
+    for await (const _ of incoming);
+    const read = async (body: unknown) => {
+      const form = await toWebRequest(Object.assign(incoming, { body })).formData();
+      return [...form.keys()];
+    };
+    outgoing.end(JSON.stringify([await read("a=1"), String(await rejectionOf(read({ a: "1" })))]));
+  });
+  const answer = await fetch(url, { method: "POST", body: new URLSearchParams("a=1") });
+  expect(await answer.json()).toEqual([["a"], expect.stringContaining("before the parser")]);
+});
+
 describe("a request", () => {
   test.each([
     { name: "no Host", bytes: "GET /auth/me HTTP/1.0\r\n\r\n" },
