@@ -206,13 +206,14 @@ export async function openSession(
   const { token, session } = await sessions.open(subject);
   if (!settings.session.cookie) return Response.json({ session: token, ...shownTo(session) });
   if (replaced !== undefined) await sessions.endReplaced(replaced);
-  const cookie = sessionCookie(
-    request,
-    settings,
-    token,
-    Math.floor(settings.session.lifetimeMs / 1_000),
-  );
-  return continueSession(token, session, { "set-cookie": cookie });
+  return continueSession(token, session, {
+    "set-cookie": sessionCookie(
+      request,
+      settings,
+      token,
+      Math.floor(settings.session.lifetimeMs / 1_000),
+    ),
+  });
 }
 
 async function continueSession(

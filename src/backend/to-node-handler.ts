@@ -290,8 +290,10 @@ async function send(
   }
   // Otherwise the unread rest of the body would be read as the next request. HTTP/2 closes only its
   // stream.
-  if (!incoming.complete && stream) stream.once("finish", () => stream.close());
-  else if (!incoming.complete) outgoing.setHeader("connection", "close");
+  if (!incoming.complete) {
+    if (stream) stream.once("finish", () => stream.close());
+    else outgoing.setHeader("connection", "close");
+  }
   outgoing.writeHead(response.status);
   if (body === null || incoming.method === "HEAD") {
     await body?.cancel();

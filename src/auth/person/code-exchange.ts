@@ -47,8 +47,7 @@ export function exchangeCode(
 ): Promise<PersonLifecycle> {
   if (signal?.aborted) return Promise.reject(signal.reason);
   const { variant, target, options, prepared } = context;
-  const { baseUrl, tenantId } = target;
-  const { emit, requestId } = emitter({ variant, baseUrl, tenantId }, options)();
+  const { emit, requestId } = emitter({ variant, ...target }, options)();
   const { clock } = options;
   return new SharedTask(clock, async (abort) => {
     const exchange = (emit: Emit) => exchangeOnce({ ...context, emit }, grant, abort);
@@ -56,7 +55,7 @@ export function exchangeCode(
       const { isSaved, ...granted } = await reportEnd(emit, clock, abort, exchange);
       return new PersonLifecycle(context, granted, isSaved);
     } catch (error) {
-      throw locate(error, { variant, baseUrl, tenantId, clientId: prepared.clientId, requestId });
+      throw locate(error, { variant, ...target, clientId: prepared.clientId, requestId });
     }
   }).join(signal);
 }
