@@ -136,8 +136,6 @@ export async function openSession(
 
   const own: Header = session ? ["authorization", `Bearer ${session}`] : ["x-bivariant-csrf", csrf];
   let over: PageError | undefined;
-  /** Then the session may go on at the backend, although it is over here. */
-  let hasFailed = false;
   const end = (reason: string): void => {
     if (over) return;
     over = new PageError("session_ended", reason, { reason });
@@ -167,15 +165,13 @@ export async function openSession(
     async logout(options = {}) {
       requireNames(options, { everywhere: 1 });
       const { everywhere } = options;
-      if (over && !everywhere && !hasFailed) return;
+      // It is sent after the end of the session here too: an earlier logout may have failed.
       const sent = post(backend, "/logout", { everywhere }, own);
       if (!everywhere) end("logged_out");
-      hasFailed = true;
       const answer = await sent;
       // A 401 means that the session was over there already, but not those in other browsers.
       if (!answer.ok && (everywhere || answer.status !== 401))
         throw new PageError("backend_failed");
-      hasFailed = false;
       end("logged_out");
     },
   };

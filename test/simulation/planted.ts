@@ -227,7 +227,7 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
   "a store that fails ends a session": inSource(
     "sessions last",
     "backend/records.ts",
-    'if (!isStoreError(error) || error.code !== "store_corrupt") throw error;',
+    'if (codeOf(error) !== "store_corrupt") throw error;',
     "",
   ),
   "the store is written in clear": inSource(
