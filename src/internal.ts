@@ -4,8 +4,8 @@
  * `internal.ts` of its own.
  */
 export type { ServiceEvent } from "./auth/auth.js";
-export { jsonType } from "./client/body.js";
 export { personRequired } from "./client/call-error.js";
+export { jsonType } from "./client/text-and-json.js";
 export {
   type AccountSettings,
   namesClient,

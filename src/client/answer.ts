@@ -4,9 +4,9 @@ import type { Auth } from "../auth/auth.js";
 import { UnexpectedResponseError, type Variant } from "../errors.js";
 import { discard, jsonOrText, parseJson, transportError, untilAborted } from "../http/exchange.js";
 import { invalidOption } from "../options.js";
-import { jsonType } from "./body.js";
-import { bestMatch, essence } from "./content.js";
+import { bestMatch, essence } from "./body.js";
 import type { ParseAs } from "./outcome.js";
+import { jsonType } from "./text-and-json.js";
 
 interface Reading {
   readonly parseAs: ParseAs | undefined;

@@ -5,7 +5,7 @@
  */
 import { createQuerySerializer } from "openapi-fetch";
 import { headerRecord, invalidOption, requireOptions } from "../options.js";
-import { contentOf } from "./content.js";
+import { contentOf } from "./body.js";
 import {
   cookieHeader,
   parameterHeaders,

@@ -6,8 +6,8 @@ import type { ParameterEntry } from "../../generated/operations.js";
 import { ConfigurationError } from "../errors.js";
 import { invalidOption, isText, percentEncode } from "../options.js";
 import { hasDotSegment, type Target } from "../variants/target.js";
-import { jsonOf, jsonType, plain, tagOf } from "./body.js";
 import type { CallParameters } from "./request.js";
+import { jsonOf, jsonType, plain, tagOf } from "./text-and-json.js";
 
 type Place = ParameterEntry["in"];
 type Entries = readonly ParameterEntry[] | undefined;
