@@ -26,7 +26,6 @@ const components = {
   Pong: { anyOf: [object({ ping: ref("Ping") }, { required: ["ping"] }), { type: "string" }] },
   Colour: { type: "string", enum: ["red", "green", "blue"] },
   Endless: object({ next: ref("Endless") }, { required: ["next"] }),
-  Secret: { ...text, writeOnly: true },
   Cat: object({ pet: text, lives: whole }, { required: ["pet"] }),
   Dog: object({ pet: text, breed: text }, { required: ["pet"] }),
   Pet: {
@@ -132,28 +131,6 @@ test.each([{ format: "byte" }, { contentEncoding: "base64" }])(
     expect(Buffer.from(body, "base64").toString("base64")).toBe(body);
   },
 );
-
-test.each([
-  {
-    name: "is required",
-    schema: object({ id: text, pin: { ...text, writeOnly: true } }, ids("id", "pin")),
-  },
-  {
-    name: "is marked by its reference",
-    schema: object({ id: text, pin: ref("Secret") }, ids("pin")),
-  },
-  {
-    name: "is described by two parts of allOf",
-    schema: { allOf: [object({ id: text, pin: ref("Secret") }), object({ pin: text })] },
-  },
-])("a sample has no member with `writeOnly` that $name", async ({ schema }) => {
-  expect(await answerTo({ items: schema, type: "array" })).toEqual([{ id: "text" }]);
-});
-
-test("a sample has a member with `writeOnly` that another part of allOf requires", async () => {
-  const schema = { allOf: [object({ pin: ref("Secret") }), ids("pin")] };
-  expect(await answerTo(schema)).toEqual({ pin: "text" });
-});
 
 test("recursion ends at the first legal place: an absent optional, null, an empty list, another alternative", async () => {
   expect(await answerTo(ref("Node"))).toEqual({ id: "text" });

@@ -368,7 +368,7 @@ const CONSTRUCTS: Readonly<Record<string, Construct>> = {
       account: call(
         'POST /account application/json {"all":[{"name":"Ann","pin":"1"}]}',
         { body: { all: [{ name: "Ann", pin: "1" }] } },
-        { all: [{ id: "text", name: "text" }] },
+        { all: [{ id: "text", name: "text", pin: "text" }] },
       ),
     },
     wrong: { account: { all: [{ name: "Ann" }] } },

@@ -9,7 +9,7 @@ import type { Check } from "../../json-schema/run.js";
 import { atPointer, type Document, referenceTarget } from "../document/document.js";
 import { isObject, type JsonObject, listOf } from "../document/source-file.js";
 import { alternatives, mergedSchema } from "./alternatives.js";
-import { requiredOf, UNCHECKED } from "./checked-schema.js";
+import { UNCHECKED } from "./checked-schema.js";
 import { numbers, strings } from "./sample-scalars.js";
 
 /** Of the values that a schema may leave out, so many are in a sample at most. */
@@ -31,28 +31,15 @@ const compilers = new WeakMap<Document, SchemaCompiler>();
 const checks = new WeakMap<object, Check>();
 const samples = new WeakMap<object, { readonly value: unknown; readonly size: number }>();
 
-/** Compiles the schemas of answers, which may lack what is required and only written. */
-class AnswerCompiler extends SchemaCompiler {
-  readonly #document: Document;
-
-  constructor(document: Document) {
-    super((reference) => atPointer(document.root, referenceTarget(document, reference, "")));
-    this.#document = document;
-  }
-
-  override compile(schema: unknown): Check {
-    if (!isObject(schema) || schema.required === undefined) return super.compile(schema);
-    return super.compile({ ...schema, required: requiredOf(this.#document, schema, "writeOnly") });
-  }
-}
-
-/**
- * Whether a schema allows a value in an answer, by the validator, and by the emulator's formats.
- */
+/** Whether a schema allows a value, by the validator, and by the emulator's formats. */
 export function isAllowed(document: Document, schema: unknown, value: unknown): boolean {
   if (!isObject(schema)) return schema !== false;
   if (typeof value === "string" && format[String(schema.format)]?.(value) === false) return false;
-  const compiler = compilers.get(document) ?? new AnswerCompiler(document);
+  const compiler =
+    compilers.get(document) ??
+    new SchemaCompiler((reference) =>
+      atPointer(document.root, referenceTarget(document, reference, "")),
+    );
   compilers.set(document, compiler);
   const check = checks.get(schema) ?? compiler.compile(schema);
   checks.set(schema, check);
@@ -153,12 +140,8 @@ class Sampler {
   }
 
   *#ofType(type: unknown, schema: JsonObject, open: readonly unknown[]): Generator<unknown> {
-    if (type === "object") {
-      const required = listOf(schema.required).filter((name) => !this.#isWritten(schema, name));
-      yield* this.#objects({ ...schema, required }, open);
-      // What another part of an `allOf` requires stays required.
-      if (required.length < listOf(schema.required).length) yield* this.#objects(schema, open);
-    } else if (type === "array") yield* this.#arrays(schema, open);
+    if (type === "object") yield* this.#objects(schema, open);
+    else if (type === "array") yield* this.#arrays(schema, open);
     else if (type === "string") yield* strings(schema);
     else if (type === "integer" || type === "number") yield* numbers(schema, type === "integer");
     else if (type === "boolean") yield* [true, false];
@@ -193,10 +176,6 @@ class Sampler {
     }
   }
 
-  #isWritten(schema: JsonObject, name: unknown): boolean {
-    return mergedSchema(this.#document, memberOf(schema, String(name))).writeOnly === true;
-  }
-
   /** Undefined if no value is found for a member that is required. */
   #object(schema: JsonObject, open: readonly unknown[], isFull: boolean): JsonObject | undefined {
     const required = new Set(listOf(schema.required).map(String));
@@ -205,7 +184,7 @@ class Sampler {
     for (const name of new Set([...described, ...required])) {
       const member = memberOf(schema, name);
       const isNeeded = required.has(name);
-      if (!isNeeded && this.#isWritten(schema, name)) continue;
+      if (!isNeeded && isObject(member) && member.writeOnly === true) continue;
       const value = this.sample(member, open, !isNeeded);
       if (value === NOT_FOUND && isNeeded) return undefined;
       if (isNeeded || (value !== undefined && value !== NOT_FOUND)) object.set(name, orAny(value));
