@@ -111,7 +111,7 @@ function fromJsonLines(text: string): ReadRows {
     if (typeof row === "string") wrong.push({ line, problem: row });
     else
       collect(
-        namesIn(written).map((name) => [name, scalar(name, row[name])]),
+        Object.entries(row).map(([name, value]) => [name, scalar(name, value)]),
         line,
         rows,
         wrong,
@@ -122,17 +122,11 @@ function fromJsonLines(text: string): ReadRows {
 
 const tooLong = `is longer than ${limits.row} characters.`;
 
-/** The names of all members, as written: of two with one name JSON.parse would keep the last. */
-function namesIn(json: string): string[] {
-  const texts = json.matchAll(/("[^"\\]*(?:\\.[^"\\]*)*")\s*(:?)/g);
-  return [...texts].flatMap(([, text = "", colon]) => (colon === "" ? [] : [JSON.parse(text)]));
-}
-
-function parseJson(text: string): Readonly<Record<string, unknown>> | string {
+function parseJson(text: string): object | string {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
+      ? value
       : "is not a JSON object.";
   } catch {
     return "is not JSON.";

@@ -136,14 +136,6 @@ describe("a wrong row is reported with its line:", () => {
     expect(wrong).toEqual([{ line: 2, problem }]);
   });
 
-  test.each([
-    { name: "as it is", twice: '"region": "x", "region": "y"' },
-    { name: "once with an escape", twice: '"region":null,"reg\\u0069on" :"\\"y\\": "' },
-  ])("a row of JSON lines with a member twice, $name", async ({ twice }) => {
-    const { wrong } = await read(`{"baseUrl":"https://a.example",${twice}}`);
-    expect(wrong).toEqual([{ line: 1, problem: "has a member that occurs twice: region." }]);
-  });
-
   test("a YAML row with an alias, or a member twice", async () => {
     const alias = "- { baseUrl: &a https://a.example, x: *a }\n";
     const double = "- { baseUrl: https://b.example, region: x, region: y }\n";
