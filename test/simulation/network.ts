@@ -131,8 +131,9 @@ export function networkOf(
             issued = token;
         } else if (answer.status < 429) {
           rules.refused(scheduler.now, name, tenantId, fields);
-          // A deployment that serves the other variant now reads no token at this address.
-          if (answer.status === 404) rules.unsent(name, fields);
+          // A deployment that serves the other variant now reads no token at this address, and a
+          // client whose secret was changed meanwhile is refused before its token is read.
+          if (answer.status === 404 || answer.status === 401) rules.unsent(name, fields);
         }
         return new Response(text || null, { status: answer.status, headers: answer.headers });
       };
