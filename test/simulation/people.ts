@@ -142,8 +142,8 @@ export class Person {
   }
 
   /**
-   * Sends a request, and again to another process. Resolves with the answer that is a success, if
-   * one is.
+   * Sends a request, and again to another process, and once more when both have failed. Resolves
+   * with the answer that is a success, if one is.
    */
   async #sent(
     at: SimulatedProcess,
@@ -154,7 +154,10 @@ export class Person {
     const isSuccess = ({ status, headers }: Response) =>
       status < 400 && !(headers.get("location") ?? "").includes("login_error");
     const answers = await Promise.all(both);
-    return answers.find(isSuccess) ?? answers[0];
+    const success = answers.find(isSuccess);
+    if (success !== undefined || again === undefined) return success ?? answers[0];
+    const reloaded = await send(this.#browser(again));
+    return isSuccess(reloaded) ? reloaded : answers[0];
   }
 
   async #login(at: SimulatedProcess, again?: SimulatedProcess): Promise<Response | undefined> {
