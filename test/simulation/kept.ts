@@ -23,6 +23,51 @@ const call = { kind: "call", process: 0, customer: 0, person: 0 } as const;
 export const keptWorlds: readonly { readonly found: string; readonly plan: Plan }[] = [
   {
     found:
+      "an assertion that was accepted before the clock was set back cost the trust in what a later answer said",
+    plan: {
+      ...usual,
+      seed: 159_010,
+      lifeMs: 275_043,
+      latencyMs: 200,
+      store: "redis",
+      sharesInFlight: false,
+      processes: [{ rate: 0.9999870505697094, offsetMs: -45_527 }],
+      customers: [
+        { tenantId: "tenant-0", variant: "A", trouble: "wrong key" },
+        { tenantId: "tenant-1", variant: "A" },
+      ],
+      faults: [
+        {
+          kind: "jump",
+          at: 235_736,
+          until: 247_728,
+          process: 0,
+          customer: 1,
+          share: 0.6977897242410108,
+          jumpMs: -532_000,
+          retryAfter: 36,
+          isAtToken: true,
+        },
+        {
+          kind: "store slow",
+          at: 221_928,
+          until: 275_042,
+          process: 0,
+          customer: 1,
+          share: 0.9407112111104652,
+          jumpMs: -198_000,
+          retryAfter: 30,
+          isAtToken: true,
+        },
+      ],
+      acts: [
+        { kind: "two tabs", at: 256_481, customer: 0, person: 0, process: 0 },
+        { kind: "visit", at: 151_467, customer: 1, person: 0, process: 0 },
+      ],
+    },
+  },
+  {
+    found:
       "a customer that moved to the other variant was not detected again as long as its vault " +
       "had no credential of the old one",
     plan: {

@@ -47,6 +47,8 @@ export class ServerClock {
    */
   #reportedMs = 0;
   #isDistrusted = false;
+  /** The answer that was learnt from last. */
+  #latest: object | undefined;
   /** Whether an assertion made by the applied clock was accepted. */
   isProven = false;
 
@@ -68,6 +70,7 @@ export class ServerClock {
 
   /** Learns the offset from an answer. Returns it if it should be reported. */
   observe(answer: Pick<Answer, "headers" | "sentAt" | "receivedAt">): number | undefined {
+    this.#latest = answer;
     const { headers, sentAt, receivedAt } = answer;
     const date = headers.has("age") ? Number.NaN : parseHttpDate(headers.get("date"));
     if (Number.isNaN(date)) return undefined;
@@ -107,10 +110,12 @@ export class ServerClock {
   /**
    * Reports an accepted assertion. `Date` is wrong (a proxy's, perhaps) and no longer trusted if
    * the assertion was out of bounds by the learnt clock, or if one made by the learnt clock was
-   * refused just before (`isByOwnClock`).
+   * refused just before (`isByOwnClock`). What was learnt from a later answer is not held against
+   * it: this machine's clock may have been set meanwhile.
    */
-  accepted(assertion: SentAssertion): void {
-    if (assertion.isByOwnClock || this.outOfBounds(assertion) === "yes") this.#isDistrusted = true;
+  accepted(assertion: SentAssertion, answer: object): void {
+    const isOutOfBounds = this.#latest === answer && this.outOfBounds(assertion) === "yes";
+    if (assertion.isByOwnClock || isOutOfBounds) this.#isDistrusted = true;
     else if (assertion.correctedByMs !== 0) this.isProven = true;
   }
 }
