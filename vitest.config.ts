@@ -11,8 +11,8 @@ import { defineConfig, type ViteUserConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const shared = {
-  testTimeout: 180_000,
-  hookTimeout: 180_000,
+  testTimeout: 90_000,
+  hookTimeout: 90_000,
   expect: { poll: { timeout: 20_000 } },
   globalSetup: "test/support/key-pool.ts",
   setupFiles: ["test/support/pooled-keys.ts", "test/support/finish.ts"],

@@ -204,7 +204,7 @@ function multipart(body: unknown, contentType: string, encodings: Encodings): Co
     "\r\n",
   ]);
   pieces.push(`--${boundary}--\r\n`);
-  // Of the parameters others stay, such as the `type` that multipart/related requires (RFC 2387).
+  // Other parameters stay, such as the `type` that multipart/related requires (RFC 2387).
   const mediaType = contentType.replace(/;\s*boundary=(?:"[^"]*"|[^;]*)/gi, "");
   return {
     body: pieces.some((piece) => isA("ReadableStream", piece))

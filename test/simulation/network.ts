@@ -131,9 +131,9 @@ export function networkOf(
             issued = token;
         } else if (answer.status < 429) {
           rules.refused(scheduler.now, name, tenantId, fields);
-          // A deployment that serves the other variant now reads no token at this address, and a
-          // client whose secret was changed meanwhile is refused before its token is read.
-          if (answer.status === 404 || answer.status === 401) rules.unsent(name, fields);
+          // No token is read for a variant that is left, or for a secret that was replaced.
+          const isRotated = answer.status === 401 && customer.rotatesAt !== undefined;
+          if (answer.status === 404 || isRotated) rules.unsent(name, fields);
         }
         return new Response(text || null, { status: answer.status, headers: answer.headers });
       };
