@@ -171,7 +171,7 @@ export async function bearerFetch<T>(
   const limits = { variant, waitsFor, timeoutMs, clock, signal };
   const seen: Seen = { sent: 0, status: 0, refusedToken: undefined };
   for (;;) {
-    // An Auth of the caller's own may ignore the signal. This is written out twice, because one more
+    // An Auth of the caller's own may ignore the signal. This is written twice, because one more
     // function would push the caller out of the error's stack.
     const token = request.anonymous
       ? undefined
