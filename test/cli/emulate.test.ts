@@ -191,6 +191,7 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
     ["--seed-file /nowhere/tenant.yaml", "error option_invalid"],
     [`--seed-file ${long} --watch`, unreadable],
     ["--watch", "--watch needs the file to watch"],
+    ["--refs .", "--refs needs a document"],
     ["--seed-file x --tenant t", "cannot be used with"],
     ["--random-seed one", "It must be a whole number"],
     ["--page-url javascript:alert(1)", "--page-url must be an http"],

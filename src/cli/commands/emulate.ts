@@ -41,8 +41,6 @@ interface EmulateFlags extends Readonly<Partial<Record<TextFlag | DocumentFlag, 
 }
 
 export function define(command: Command, { output, signal }: Context): void {
-  const port = wholeNumber(0, 65_535, "a port number");
-  const number = wholeNumber(0, 999_999_999, "a whole number");
   const variant = new Option(
     "--variant <A|B|both>",
     "what to serve; both, unless a file says otherwise",
@@ -57,7 +55,9 @@ export function define(command: Command, { output, signal }: Context): void {
     .option("--variant-b <path>", "the same for Variant B")
     .option("--refs <folder>", "folder that references may reach (default: that of the document)")
     .addOption(
-      new Option("--port <number>", "port to listen on").argParser(port).default(0, "a free one"),
+      new Option("--port <number>", "port to listen on")
+        .argParser(wholeNumber(0, 65_535, "a port number"))
+        .default(0, "a free one"),
     )
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option(
@@ -71,7 +71,7 @@ export function define(command: Command, { output, signal }: Context): void {
     .option(
       "--random-seed <number>",
       "generate ids, keys, codes and tokens that are the same in every run",
-      number,
+      wholeNumber(0, 999_999_999, "a whole number"),
     )
     .option("--tenant <id>", "tenant of all registrations", "acme")
     .option("--a-client-id <id>", "client id of the service plugin", "emulated-plugin")
@@ -178,9 +178,11 @@ async function emulatorOptions(
   };
 }
 
-/** @throws GenerateError */
+/** @throws GenerateError, ConfigurationError `option_invalid` */
 async function documentedApi({ variantA, variantB, refs }: EmulateFlags, signal: AbortSignal) {
-  if (variantA === undefined && variantB === undefined) return undefined;
+  if ((variantA ?? variantB ?? refs) === undefined) return undefined;
+  if ((variantA ?? variantB) === undefined)
+    throw invalidFlag("--refs", "needs a document: pass --variant-a or --variant-b too.");
   const { readApi } = await import("../../generate/internal.js");
   return readApi({ A: variantA, B: variantB }, { refs, signal });
 }
@@ -198,7 +200,6 @@ function defaultSeed(flags: EmulateFlags, api: DocumentedApi | undefined): Emula
   const { tenant: tenantId, aClientId, bClientId, pageUrl, randomSeed } = flags;
   const documented = Object.values(api?.operations.A ?? {}).flatMap(({ scope }) => scope ?? []);
   const { scope: scopes = [...new Set(["devices:read", ...documented])] } = flags;
-  const page = { clientId: "emulated-page", type: "user_interface", pageUrl } as const;
   const secret =
     randomSeed === undefined
       ? randomBytes(32)
@@ -206,7 +207,17 @@ function defaultSeed(flags: EmulateFlags, api: DocumentedApi | undefined): Emula
   return {
     plugins: [
       { clientId: aClientId, tenantId, type: "service", scopes },
-      ...(pageUrl === undefined ? [] : [{ ...page, tenantId, scopes }]),
+      ...(pageUrl === undefined
+        ? []
+        : [
+            {
+              clientId: "emulated-page",
+              tenantId,
+              type: "user_interface",
+              pageUrl,
+              scopes,
+            } as const,
+          ]),
     ],
     serviceAccounts: [
       { clientId: bClientId, clientSecret: secret.toString("base64url"), tenantId },
@@ -386,7 +397,7 @@ async function announce(
   };
   const operations = operationsIn(options);
   if (output.json) return output.value({ served: variants, environment, keys, operations }, 0);
-  output.lines(exportLines(environment).join("\n"));
+  output.lines(...exportLines(environment));
   for (const { tenant, clientId, type, privateKeyFile } of keys)
     if (privateKeyFile !== keyFile)
       output.note(`The key of ${clientId} (${type}, tenant ${tenant}): ${privateKeyFile}`);
