@@ -1,12 +1,12 @@
 // Small documents on disk for tests of the generator, and the compiled result of generating from
 // one.
+import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
-import ts from "typescript";
 import { expect, onTestFinished } from "vitest";
 import { stringify } from "yaml";
 import { readApi } from "../../src/generate/emit/emulation.js";
@@ -127,8 +127,7 @@ export async function compiledSample(
   return {
     diagnostics: (use) => {
       if (use !== undefined) writeFileSync(join(out, "use.ts"), use);
-      const names = use === undefined ? sources : [...sources, "use.ts"];
-      return diagnostics(names.map((name) => join(out, name)));
+      return diagnostics(out, use === undefined ? sources : [...sources, "use.ts"]);
     },
     text: (name) => readFile(join(out, name), "utf8"),
     load: async (name) => {
@@ -149,17 +148,12 @@ export async function compiledSample(
   };
 }
 
-function diagnostics(files: readonly string[]): string[] {
-  const { config } = ts.readConfigFile(join(ROOT, "tsconfig.json"), ts.sys.readFile);
-  const { options } = ts.parseJsonConfigFileContent(
-    { ...config, include: [], files },
-    ts.sys,
-    ROOT,
-  );
-  return ts
-    .getPreEmitDiagnostics(ts.createProgram([...files], options))
-    .map(
-      (found) =>
-        `${found.file?.fileName}: ${ts.flattenDiagnosticMessageText(found.messageText, "\n")}`,
-    );
+/** What the compiler says of files, with the options of this repository. */
+function diagnostics(folder: string, files: readonly string[]): string[] {
+  const config = { extends: join(ROOT, "tsconfig.json"), include: [], files };
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
+  const compiler = join(ROOT, "node_modules/typescript-7/bin/tsc");
+  const args = [compiler, "-p", folder, "--noEmit", "--pretty", "false"];
+  const { stdout } = spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8" });
+  return stdout.split("\n").filter(Boolean);
 }

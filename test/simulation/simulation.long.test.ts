@@ -1,8 +1,17 @@
-// The same rules in other worlds for some time, and planted faults.
+// The same rules in other worlds for some time, the same traces again, and planted faults.
+import { spawn } from "node:child_process";
 import { availableParallelism } from "node:os";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
+import { plantedFaults } from "./planted.js";
 import { type RoundName, rounds } from "./rounds.js";
-import { mostWorldsOfAPlantedFault, simulate, worldsUntilFound } from "./simulate.js";
+import { sequenceDiagram } from "./sequence-diagram.js";
+import {
+  explain,
+  explanation,
+  mostWorldsOfAPlantedFault,
+  simulate,
+  worldsUntilFound,
+} from "./simulate.js";
 import { carryOutApart } from "./workers.js";
 
 test("no rule is broken in the worlds of two minutes", async () => {
@@ -10,6 +19,33 @@ test("no rule is broken in the worlds of two minutes", async () => {
   const workers = availableParallelism();
   for (let seed = 1_000_000; performance.now() < until; seed += 200)
     expect((await simulate({ seed, worlds: 200, workers })).failures).toEqual([]);
+});
+
+test("the same seed has the same trace in another process, and beside two busy loops", async () => {
+  const digestsOf = () =>
+    Promise.all([3, 17, 41].map(async (seed) => (await carryOutApart({ seed, worlds: 1 })).digest));
+  const alone = await digestsOf();
+  for (let loop = 0; loop < 2; loop++) {
+    const busy = spawn(process.execPath, ["-e", "for (;;);"]);
+    onTestFinished(() => void busy.kill());
+  }
+  expect(await digestsOf()).toEqual(alone);
+});
+
+test("a planted fault is found, and its world is shrunk to the few parts that make it fail", async () => {
+  const name = "the first assertion is sent again and again";
+  const { rule } = plantedFaults[name] ?? { rule: "deadline" };
+  const after = await worldsUntilFound(name, 100);
+  expect(after).toBeDefined();
+  const failure = { seed: after ?? 0, rule, how: "<b>sent again</b>" };
+  const played = await explain(failure, name);
+  const text = explanation(failure, played);
+  expect(text).toContain("Shrunk to 1, 1, 0, ");
+  expect(text).toContain(`Replay: npm run simulate -- --seed ${failure.seed}`);
+  expect(text).toContain(`broken: ${rule}`);
+  const page = sequenceDiagram(failure.seed, played, failure);
+  expect(page).toContain("&#60;b&#62;sent again");
+  expect(page).not.toMatch(/<b>|<script|https?:\/\/(?!service|planner)/);
 });
 
 /** Those that are found in a few worlds. `npm run simulate -- --planted` looks for all. */

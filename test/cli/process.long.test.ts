@@ -1,6 +1,5 @@
-// Tests that need a real process: signals, broken pipes, a full disk, NODE_EXTRA_CA_CERTS,
-// start-up. A process has the machine's time: each is awaited by what it prints, or by its end, and
-// by no pause.
+// Tests that need a real process: signals, broken pipes, a full disk, NODE_EXTRA_CA_CERTS, start.
+// A process has the machine's time: each is awaited by what it prints, or by its end.
 import { execFile } from "node:child_process";
 import { existsSync, openSync, readFileSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, writeFile } from "node:fs/promises";
