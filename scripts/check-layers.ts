@@ -54,7 +54,7 @@ const LAYERS: readonly Layer[] = [
   {
     holds: OPTIONS,
     may: [...GROUND, "src/http/", "generated/"],
-    mayType: ["src/auth/auth.ts", "src/auth/shared/token-store.ts"],
+    mayType: ["src/auth/auth.ts", "src/auth/shared/token-store.ts", "src/client/outcome.ts"],
   },
   { holds: "src/variants/", may: [...GROUND, OPTIONS, "src/http/", "generated/"] },
   {

@@ -2,9 +2,14 @@
  * The options of a client: their types, their names and their checks. They are resolved once, into
  * one frozen value that everything else takes.
  */
-import { type CallOptions as GeneratedOptions, operations } from "../generated/operations.js";
-import type { Emit, OnEvent } from "./auth/auth.js";
+import {
+  type CallOptions as GeneratedOptions,
+  type OperationTypes,
+  operations,
+} from "../generated/operations.js";
+import type { Emit, InheritedOptions, OnEvent } from "./auth/auth.js";
 import type { TokenStore } from "./auth/shared/token-store.js";
+import type { LookupTypes } from "./client/outcome.js";
 import { type ClockOptions, type ResolvedClock, resolveClock } from "./clock.js";
 import type { Variant } from "./errors.js";
 import {
@@ -22,6 +27,7 @@ import {
   requireStore,
   requireTypes,
   requireWhole,
+  settingNames,
 } from "./options.js";
 
 export interface TargetOptions {
@@ -113,6 +119,23 @@ export interface CallOptions {
   readonly maxResponseBytes?: number | undefined;
 }
 
+export interface VariantClientOptions extends InheritedOptions, CallOptions {}
+
+/** A generated module as `connect({ api })` accepts it; `types` exists for the compiler only. */
+export interface Api<T extends LookupTypes> {
+  readonly operations: { readonly A: object; readonly B: object; readonly types?: T };
+}
+
+/** The options of {@link createService}. */
+export interface CreateServiceOptions<T extends LookupTypes = OperationTypes>
+  extends VariantClientOptions {
+  /**
+   * The operations.ts that `bivariant generate` wrote from documents of your own. Default: the
+   * shipped one.
+   */
+  readonly api?: Api<T> | undefined;
+}
+
 /** A success of the API, before its data is returned. */
 export interface ValidatedAnswer {
   readonly variant: Variant;
@@ -168,6 +191,19 @@ export const callNames: NamesOf<CallOptions> = {
   maxResponseBytes: true,
 };
 
+export const clientNames: NamesOf<VariantClientOptions> = {
+  ...settingNames,
+  ...callNames,
+  fetch: true,
+  intercept: true,
+  clock: true,
+  timeoutMs: true,
+  retryDeadlineMs: true,
+  onEvent: true,
+};
+
+export const serviceNames: NamesOf<CreateServiceOptions> = { ...clientNames, api: true };
+
 /** What decides which base URLs and tenant ids are accepted. */
 type TargetRuleOptions = Pick<TargetOptions, "allowInsecureHttp" | "tenantIdPattern">;
 
@@ -211,9 +247,8 @@ export interface ServiceOptions extends ClientOptions {
 }
 
 /** @throws ConfigurationError `option_invalid` */
-export function resolveServiceOptions(
-  options: AuthOptions &
-    CallOptions & { readonly api?: { readonly operations: object } | undefined },
+export function resolveServiceOptions<T extends LookupTypes>(
+  options: AuthOptions & CreateServiceOptions<T>,
 ): ServiceOptions {
   const { api, validate } = options;
   const table = api === undefined ? operations : (api?.operations as Partial<typeof operations>);

@@ -15,8 +15,10 @@ import type { LookupTypes } from "./client/outcome.js";
 import {
   type AuthOptions,
   authNames,
+  type CreateServiceOptions,
   requestNames,
   resolveServiceOptions,
+  serviceNames,
   type TargetOptions,
 } from "./client-options.js";
 import {
@@ -30,7 +32,7 @@ import { isUnknownPath, untilAborted } from "./http/exchange.js";
 import { ifPossible, lazy } from "./http/lazy.js";
 import { type NamesOf, namesElsewhere } from "./option-names.js";
 import { invalidOption, requireOptions, requireSignal, requireWhole } from "./options.js";
-import { type CreateServiceOptions, type Service, serviceMaker, serviceNames } from "./service.js";
+import { type Service, serviceMaker } from "./service.js";
 import type { DetectVariantOptions } from "./variants/detect.js";
 import { parseTarget, type Target } from "./variants/target.js";
 

@@ -37,14 +37,19 @@ export type {
 export { type CreateAuthOptions, createAuth } from "./auth/machine-tokens.js";
 export type { PersonAuthOptions } from "./auth/person/person-context.js";
 export type { StoredValue, TokenStore } from "./auth/shared/token-store.js";
-export type { Api } from "./client/caller.js";
 export type {
   Outcome,
   ParseAs,
 } from "./client/outcome.js";
 export { unwrap } from "./client/outcome.js";
 export type { ServiceFetch } from "./client/service-fetch.js";
-export type { AuthOptions, Validate, ValidatedAnswer } from "./client-options.js";
+export type {
+  Api,
+  AuthOptions,
+  CreateServiceOptions,
+  Validate,
+  ValidatedAnswer,
+} from "./client-options.js";
 export type { Clock } from "./clock.js";
 export {
   type ConnectOptions,
@@ -106,7 +111,6 @@ export {
 } from "./people.js";
 export {
   type Call,
-  type CreateServiceOptions,
   createService,
   type Service,
   type ServiceOf,

@@ -1,8 +1,8 @@
 /** Makes services: typed calls through an Auth, by operationId or by path. */
 import type { OperationTypes } from "../generated/operations.js";
-import { type Auth, callSupport, emitter, type InheritedOptions } from "./auth/auth.js";
+import { type Auth, callSupport, emitter } from "./auth/auth.js";
 import type { CallMemory } from "./client/bearer-fetch.js";
-import { type Api, type CallerContext, callOperation, OperationIndex } from "./client/caller.js";
+import { type CallerContext, callOperation, OperationIndex } from "./client/caller.js";
 import type { CallInit } from "./client/init.js";
 import type {
   CallArgs,
@@ -16,16 +16,17 @@ import type {
 } from "./client/outcome.js";
 import { type ServiceFetch, serviceFetch } from "./client/service-fetch.js";
 import {
-  type CallOptions,
   type ClientOptions,
-  callNames,
+  type CreateServiceOptions,
+  clientNames,
   resolveClientOptions,
   resolveServiceOptions,
   type ServiceOptions,
+  serviceNames,
+  type VariantClientOptions,
 } from "./client-options.js";
 import type { Detection, Variant } from "./errors.js";
-import type { NamesOf } from "./option-names.js";
-import { invalidOption, requireOptions, settingNames, withoutUndefined } from "./options.js";
+import { invalidOption, requireOptions, withoutUndefined } from "./options.js";
 
 /**
  * Calls an operation by its id. Resolves with an outcome whatever the API answers; rejects on token
@@ -99,31 +100,6 @@ export interface ServiceOf<X extends Variant, T extends LookupTypes> {
 
 /** A service of either variant: `service.variant` narrows it. */
 export type Service<T extends LookupTypes = OperationTypes> = ServiceOf<"A", T> | ServiceOf<"B", T>;
-
-export interface VariantClientOptions extends InheritedOptions, CallOptions {}
-
-const clientNames: NamesOf<VariantClientOptions> = {
-  ...settingNames,
-  ...callNames,
-  fetch: true,
-  intercept: true,
-  clock: true,
-  timeoutMs: true,
-  retryDeadlineMs: true,
-  onEvent: true,
-};
-
-/** The options of {@link createService}. */
-export interface CreateServiceOptions<T extends LookupTypes = OperationTypes>
-  extends VariantClientOptions {
-  /**
-   * The operations.ts that `bivariant generate` wrote from documents of your own. Default: the
-   * shipped one.
-   */
-  readonly api?: Api<T> | undefined;
-}
-
-export const serviceNames: NamesOf<CreateServiceOptions> = { ...clientNames, api: true };
 
 /** `createService` takes the detection too, which a connector makes itself. */
 const createServiceNames = { ...serviceNames, detection: true };

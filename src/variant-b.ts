@@ -4,7 +4,8 @@
  */
 import { type OperationTypes, operationsB } from "../generated/operations.js";
 import type { Auth } from "./auth/auth.js";
-import { createVariantClient, type PathClient, type VariantClientOptions } from "./service.js";
+import type { VariantClientOptions } from "./client-options.js";
+import { createVariantClient, type PathClient } from "./service.js";
 
 export type { components, operations, paths } from "../generated/variant-b.js";
 export {

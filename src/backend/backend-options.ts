@@ -8,6 +8,7 @@ import {
   type AuthOptions,
   authNames,
   type CallOptions,
+  type CreateServiceOptions,
   callNames,
   resolveAuthOptions,
 } from "../client-options.js";
@@ -15,7 +16,7 @@ import { countdown, type ResolvedClock, zero } from "../clock.js";
 import { isConfigurationError } from "../errors.js";
 import type { NamesOf } from "../option-names.js";
 import { invalidOption, requireOptions, requireTypes, settingNames } from "../options.js";
-import type { CreateServiceOptions, ServiceOf } from "../service.js";
+import type { ServiceOf } from "../service.js";
 import { memoryStore } from "../stores/memory.js";
 import {
   type BackendDeployment,

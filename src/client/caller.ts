@@ -26,18 +26,12 @@ import {
 } from "./bearer-fetch.js";
 import { apiErrorOf } from "./call-error.js";
 import { type CallInit, fetchInitOf } from "./init.js";
-import type { LookupTypes } from "./outcome.js";
 import { envelopeHeader, usualRequest } from "./request.js";
 import { Retries } from "./retries.js";
 import { signalOf } from "./service-fetch.js";
 
 /** What calls need beyond text in parameters and JSON in bodies and answers. */
 const anyCall = /* @__PURE__ */ lazy(() => import("./any-call.js"));
-
-/** A generated module as `connect({ api })` accepts it; `types` exists for the compiler only. */
-export interface Api<T extends LookupTypes> {
-  readonly operations: { readonly A: object; readonly B: object; readonly types?: T };
-}
 
 /** An error names at most this many operations, since a document may have more than a thousand. */
 const mostNames = 20;
