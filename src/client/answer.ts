@@ -2,7 +2,14 @@
 import type { OperationEntry, ServerSentEvent } from "../../generated/operations.js";
 import type { Auth } from "../auth/auth.js";
 import { UnexpectedResponseError, type Variant } from "../errors.js";
-import { discard, jsonOrText, parseJson, transportError, untilAborted } from "../http/exchange.js";
+import {
+  discard,
+  jsonOrText,
+  maximumBodyBytes,
+  parseJson,
+  transportError,
+  untilAborted,
+} from "../http/exchange.js";
 import { invalidOption } from "../options.js";
 import { bestMatch, essence } from "./body.js";
 import type { ParseAs } from "./outcome.js";
@@ -163,9 +170,6 @@ export function notJson(
   return new UnexpectedResponseError("response_not_json", message, { status, variant });
 }
 
-/** As of any other refusal. */
-const mostBytesOfRefusal = 1024 * 1024;
-
 /**
  * The body of an error: a documented text or file as it is, otherwise JSON if it is that. One that
  * is too large counts as empty. A 2xx that is not documented has the limit of a success.
@@ -179,7 +183,7 @@ async function refusalOf(
   const isDocumented = type !== undefined && bestMatch(type, documented) !== undefined;
   const kind = isDocumented ? kindOf(type) : "json";
   const read = async () => {
-    const whole = limited(response, response.ok ? mostBytes : mostBytesOfRefusal, auth.variant);
+    const whole = limited(response, response.ok ? mostBytes : maximumBodyBytes, auth.variant);
     if (kind === "blob") return whole.blob();
     if (kind !== "text") return whole.text();
     const bytes = await whole.arrayBuffer();

@@ -27,7 +27,8 @@ export const isRedirect = ({ status }: { status: number }): boolean =>
 export const isUnknownPath = ({ status }: { status: number }): boolean =>
   [404, 405, 410].includes(status);
 
-const maximumBodyBytes = 1024 * 1024;
+/** Of a token answer, and of the body of any refusal. */
+export const maximumBodyBytes: number = 1024 * 1024;
 const tooLargeMessage =
   "The answer is larger than 1 MiB. Check baseUrl: it may be the address of a download.";
 
