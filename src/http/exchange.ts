@@ -374,18 +374,6 @@ export function isLoopback(hostname: string): boolean {
   return /^(?:(?:.*\.)?localhost|\[::1\]|127(?:\.\d{1,3}){3})$/.test(hostname);
 }
 
-const atStart = globalThis.fetch;
-
-/**
- * Whether a host name is resolved to this machine by whatever resolves it: browsers do so with all
- * names under localhost, but Node asks DNS, whose answer may be another machine. A fetch of the
- * caller or of a test tool resolves names itself.
- */
-export function staysHere(hostname: string, isOwnFetch: boolean): boolean {
-  const asksDns = !isOwnFetch && globalThis.fetch === atStart && globalThis.process?.versions?.node;
-  return isLoopback(hostname) && !(asksDns && hostname.endsWith(".localhost"));
-}
-
 /** The global fetch, looked up per call, so that it may be replaced later. */
 export const defaultFetch: Fetch = (url, init) => globalThis.fetch(url, init);
 

@@ -3,7 +3,7 @@
  */
 import type { TargetOptions, TargetRules } from "../client-options.js";
 import { ConfigurationError, type Variant } from "../errors.js";
-import { staysHere } from "../http/exchange.js";
+import { isLoopback } from "../http/exchange.js";
 
 /** A deployment and a tenant. `baseUrl` has no trailing slash. */
 export interface Target {
@@ -67,6 +67,18 @@ export function parseBaseUrl(
       { option: "baseUrl" },
     );
   return url.origin + url.pathname.replace(trailingSlashes, "$1");
+}
+
+const atStart = globalThis.fetch;
+
+/**
+ * Whether a host name is resolved to this machine by whatever resolves it: browsers do so with all
+ * names under localhost, but Node asks DNS, whose answer may be another machine. A fetch of the
+ * caller or of a test tool resolves names itself.
+ */
+function staysHere(hostname: string, isOwnFetch: boolean): boolean {
+  const asksDns = !isOwnFetch && globalThis.fetch === atStart && globalThis.process?.versions?.node;
+  return isLoopback(hostname) && !(asksDns && hostname.endsWith(".localhost"));
 }
 
 const trailingSlashes = /^(.*[^/])?\/+$/;
