@@ -2,8 +2,9 @@
 // machine has cores: the package is loaded once for each process and not for each file.
 // `test/support/leaks.ts` fails a file that changes what the next one sees. Files named
 // *.isolated.test.ts have a process of their own, each for the reason at its top: it replaces
-// modules, or asks what was loaded or what memory is held. Files named *.long.test.ts (fuzzing, crowds, simulations, races
-// by the hundred) run with `npm run test:long`, all others with `npm test`.
+// modules, or asks what was loaded or what memory is held. Files named *.long.test.ts (fuzzing,
+// crowds, simulations, processes, public types, races by the hundred) run with `npm run test:long`,
+// all others with `npm test`.
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";

@@ -1,6 +1,7 @@
 // A server, or the sender of a link, writes into the logs and terminals of its client: line breaks
 // that forge log entries (CWE-117), escape sequences (CWE-150, as in CVE-2003-0063), characters
-// that reverse the text (CVE-2021-42574), long ones. RFC 6749 section 5.2 allows printable text.
+// that reverse the text (CVE-2021-42574), and texts of 90,000 characters. RFC 6749 section 5.2
+// allows printable ASCII in `error`, which a hostile server does not keep to.
 import { describe, expect, test } from "vitest";
 import {
   apiClient,

@@ -1,6 +1,5 @@
 // After a 5xx or a network fault a machine's token request is retried on the schedule, each time
 // with a new assertion.
-
 import type { ServerResponse } from "node:http";
 import { decodeJwt } from "jose";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-// Tests that need a real process: signals, broken pipes, a full disk, NODE_EXTRA_CA_CERTS, start.
+// Tests that need a real process: signals, broken pipes, a full disk, NODE_EXTRA_CA_CERTS.
 // A process has the machine's time: each is awaited by what it prints, or by its end.
 import { execFile } from "node:child_process";
 import { existsSync, openSync, readFileSync } from "node:fs";
@@ -10,13 +10,7 @@ import { promisify } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
 import { createEmulator } from "../../src/emulator/index.js";
 import { privateKeyPem, registerBoth, startDeployment } from "./cli-deployment.js";
-import {
-  builtProgram,
-  type Ended,
-  type Environment,
-  startCli,
-  startProcess,
-} from "./command-line.js";
+import { builtProgram, type Ended, type Environment, startProcess } from "./command-line.js";
 import { certificateFile, listen, startProxy, startSecureFront } from "./servers.js";
 
 const cli = async (args: readonly string[], env?: Environment): Promise<Ended> =>
@@ -26,27 +20,6 @@ const cli = async (args: readonly string[], env?: Environment): Promise<Ended> =
 let temporary: string;
 beforeAll(async () => {
   temporary = (await startDeployment()).folder;
-});
-
-/** In this process, since what a signal does is the same for all commands. */
-test.each(["detect", "doctor", "call listDevices", "token"])(
-  "%s exits 130 at Ctrl-C",
-  async (command) => {
-    const { env } = await startDeployment();
-    const { url } = await listen(() => running.interrupt());
-    const running = startCli(command.split(" "), { ...env, BIVARIANT_BASE_URL: url });
-    expect(await running.ended).toMatchObject({ code: 130, stdout: "", stderr: "Interrupted.\n" });
-  },
-);
-
-test.each([
-  { command: "demo", seen: /A only/i, code: 130 },
-  { command: "generate --watch --variant-a none --out nowhere", seen: /Watching/, code: 0 },
-])("$command exits $code at Ctrl-C", async ({ command, seen, code }) => {
-  const running = startCli(command.split(" "));
-  await running.seen(seen);
-  running.interrupt();
-  expect(await running.ended).toMatchObject({ code });
 });
 
 const posix = test.skipIf(process.platform === "win32");

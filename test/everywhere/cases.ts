@@ -1,6 +1,5 @@
 // What must work in every runtime, by the entries of the packed package alone, without a test
 // runner.
-
 import { createBackend, toNodeHandler } from "../../src/backend/index.js";
 import { runContract } from "../../src/contract/index.js";
 import { createEmulator, type Emulator } from "../../src/emulator/index.js";

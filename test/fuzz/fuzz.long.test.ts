@@ -1,4 +1,3 @@
-// More of `npm run fuzz`.
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../stores/temporary-folder.js";
 import { brokenBy } from "./fuzz.js";

@@ -97,8 +97,8 @@ export async function rowsOf(
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 export interface CompiledSample {
-  /** What the compiler reports for all generated files, and for a text that uses them. */
-  readonly diagnostics: (use?: string) => string[];
+  /** What a compiler reports for all generated files, and for a text that uses them. */
+  readonly diagnostics: (use?: string, compiler?: "typescript" | "typescript-7") => string[];
   readonly text: (name: string) => Promise<string>;
   readonly load: <T>(name: string) => Promise<T>;
   readonly remove: () => Promise<void>;
@@ -125,9 +125,9 @@ export async function compiledSample(
   }
   let built: Promise<unknown> | undefined;
   return {
-    diagnostics: (use) => {
+    diagnostics: (use, compiler = "typescript-7") => {
       if (use !== undefined) writeFileSync(join(out, "use.ts"), use);
-      return diagnostics(out, use === undefined ? sources : [...sources, "use.ts"]);
+      return diagnostics(out, use === undefined ? sources : [...sources, "use.ts"], compiler);
     },
     text: (name) => readFile(join(out, name), "utf8"),
     load: async (name) => {
@@ -148,12 +148,12 @@ export async function compiledSample(
   };
 }
 
-/** What the compiler says of files, with the options of this repository. */
-function diagnostics(folder: string, files: readonly string[]): string[] {
+/** Returns the lines that a compiler prints for files, with the options of this repository. */
+function diagnostics(folder: string, files: readonly string[], compiler: string): string[] {
   const config = { extends: join(ROOT, "tsconfig.json"), include: [], files };
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
-  const compiler = join(ROOT, "node_modules/typescript-7/bin/tsc");
-  const args = [compiler, "-p", folder, "--noEmit", "--pretty", "false"];
-  const { stdout } = spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8" });
+  const args = [join(ROOT, "node_modules", compiler, "bin/tsc"), "-p", folder, "--pretty", "false"];
+  const { stdout, stderr, status } = spawnSync(process.execPath, args, { encoding: "utf8" });
+  if (status !== 0 && stdout === "") throw new Error(`The compiler failed: ${stderr}`);
   return stdout.split("\n").filter(Boolean);
 }

@@ -1,6 +1,4 @@
-// The pages of the package: their examples compile and run, their tables are complete, and their
-// links resolve.
-
+// The pages of the package: their examples run, their tables are complete, their links resolve.
 import { spawnSync } from "node:child_process";
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

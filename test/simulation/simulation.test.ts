@@ -1,4 +1,4 @@
-// Worlds from seeds: no rule breaks, and a run that was stopped goes on.
+// Worlds from seeds: no rule breaks, a seed replays exactly, and a run that was stopped goes on.
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,10 +12,12 @@ const workers = new Workers();
 const worker = workers.start();
 afterAll(() => workers.end());
 
-test("in fifty worlds no rule is broken", async () => {
-  const { failures, events } = await (await worker)({ seed: 1, worlds: 50 });
+test("in fifty worlds no rule is broken, and a seed has one trace", async () => {
+  const { failures, events } = await (await worker)({ seed: 31, worlds: 50 });
   expect(failures).toEqual([]);
   expect(events).toBeGreaterThan(2_000);
+  const digestOf = async () => (await (await worker)({ seed: 41, worlds: 1 })).digest;
+  expect(await digestOf()).toBe(await digestOf());
 });
 
 test.each(keptWorlds)(

@@ -1,6 +1,5 @@
 // An emulated deployment with one plugin and one service account in each tenant, and credentials
 // for them.
-
 import { createEmulator, type Emulator, type EmulatorOptions } from "../../src/emulator/index.js";
 import {
   type MachineCredential,

@@ -1,6 +1,5 @@
 // A detection draws its verdict from the answers to at most three requests, which contain no
 // secret.
-
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { systemClock } from "../../src/clock.js";

@@ -1,4 +1,3 @@
-// A quick version of fuzz.long.test.ts.
 import { expect, test } from "vitest";
 import { fuzz } from "./mutated-rows.js";
 

@@ -1,5 +1,4 @@
 // Calls of the API (sections 4.3, 5 and 7.2): bearer tokens, scopes, devices, paths and envelopes.
-
 import { TOKEN_PATH_B } from "../deployment.js";
 import {
   type Answer,

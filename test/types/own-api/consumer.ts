@@ -1,6 +1,6 @@
 /**
  * A consumer with documents of its own: the generated module types `connect`, `createService` and
- * `call`. The files in ./generated exist only while types.test.ts compiles this one.
+ * `call`. The files in ./generated exist only while types.long.test.ts compiles this one.
  */
 import { createEmulator, type EmulatorOptions } from "../../../src/emulator/index.js";
 import {

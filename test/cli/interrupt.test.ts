@@ -1,0 +1,25 @@
+// Ctrl-C, in this process, since what a signal does is the same for all commands.
+import { expect, test } from "vitest";
+import { startDeployment } from "./cli-deployment.js";
+import { startCli } from "./command-line.js";
+import { listen } from "./servers.js";
+
+test.each(["detect", "doctor", "call listDevices", "token"])(
+  "%s exits 130 at Ctrl-C",
+  async (command) => {
+    const { env } = await startDeployment();
+    const { url } = await listen(() => running.interrupt());
+    const running = startCli(command.split(" "), { ...env, BIVARIANT_BASE_URL: url });
+    expect(await running.ended).toMatchObject({ code: 130, stdout: "", stderr: "Interrupted.\n" });
+  },
+);
+
+test.each([
+  { command: "demo", seen: /A only/i, code: 130 },
+  { command: "generate --watch --variant-a none --out nowhere", seen: /Watching/, code: 0 },
+])("$command exits $code at Ctrl-C", async ({ command, seen, code }) => {
+  const running = startCli(command.split(" "));
+  await running.seen(seen);
+  running.interrupt();
+  expect(await running.ended).toMatchObject({ code });
+});
