@@ -191,7 +191,7 @@ export const callNames: NamesOf<CallOptions> = {
   maxResponseBytes: true,
 };
 
-export const clientNames: NamesOf<VariantClientOptions> = {
+export const clientNames: NamesOf<VariantClientOptions> = /* @__PURE__ */ (() => ({
   ...settingNames,
   ...callNames,
   fetch: true,
@@ -200,9 +200,12 @@ export const clientNames: NamesOf<VariantClientOptions> = {
   timeoutMs: true,
   retryDeadlineMs: true,
   onEvent: true,
-};
+}))();
 
-export const serviceNames: NamesOf<CreateServiceOptions> = { ...clientNames, api: true };
+export const serviceNames: NamesOf<CreateServiceOptions> = /* @__PURE__ */ (() => ({
+  ...clientNames,
+  api: true,
+}))();
 
 /** What decides which base URLs and tenant ids are accepted. */
 type TargetRuleOptions = Pick<TargetOptions, "allowInsecureHttp" | "tenantIdPattern">;
@@ -251,8 +254,8 @@ export function resolveServiceOptions<T extends LookupTypes>(
   options: AuthOptions & CreateServiceOptions<T>,
 ): ServiceOptions {
   const { api, validate } = options;
-  const table = api === undefined ? operations : (api?.operations as Partial<typeof operations>);
-  const [A, B] = [recordOf(table?.A), recordOf(table?.B)];
+  const table = api === undefined ? operations : Object(api?.operations);
+  const [A, B] = [recordOf(table.A), recordOf(table.B)];
   if (A === undefined || B === undefined)
     throw invalidOption("api", "must be the operations.ts module written by `bivariant generate`");
   const resolved = resolveClientOptions(options);

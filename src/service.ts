@@ -101,9 +101,6 @@ export interface ServiceOf<X extends Variant, T extends LookupTypes> {
 /** A service of either variant: `service.variant` narrows it. */
 export type Service<T extends LookupTypes = OperationTypes> = ServiceOf<"A", T> | ServiceOf<"B", T>;
 
-/** `createService` takes the detection too, which a connector makes itself. */
-const createServiceNames = { ...serviceNames, detection: true };
-
 /**
  * Makes typed calls through an `Auth`: one from `createAuth`, or one of your own.
  *
@@ -117,7 +114,8 @@ export function createService<V extends Variant = Variant, T extends LookupTypes
   options: CreateServiceOptions<T> & { readonly detection?: Detection | undefined } = {},
 ): V extends Variant ? ServiceOf<V, T> : never {
   requireAuth(auth);
-  requireOptions("createService", options, createServiceNames);
+  // A connector passes the detection itself, so it is no option of `connect`.
+  requireOptions("createService", options, { ...serviceNames, detection: true });
   const resolved = resolveServiceOptions(withInherited(auth, options));
   return serviceMaker<T>(resolved)(auth, options.detection) as V extends Variant
     ? ServiceOf<V, T>
