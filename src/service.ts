@@ -114,12 +114,10 @@ export function createService<V extends Variant = Variant, T extends LookupTypes
   options: CreateServiceOptions<T> & { readonly detection?: Detection | undefined } = {},
 ): V extends Variant ? ServiceOf<V, T> : never {
   requireAuth(auth);
-  // A connector passes the detection itself, so it is no option of `connect`.
+  // `connect` makes the detection itself, and so has no option of that name.
   requireOptions("createService", options, { ...serviceNames, detection: true });
-  const resolved = resolveServiceOptions(withInherited(auth, options));
-  return serviceMaker<T>(resolved)(auth, options.detection) as V extends Variant
-    ? ServiceOf<V, T>
-    : never;
+  const makeService = serviceMaker<T>(resolveServiceOptions(withInherited(auth, options)));
+  return makeService(auth, options.detection) as V extends Variant ? ServiceOf<V, T> : never;
 }
 
 const authMembers = {

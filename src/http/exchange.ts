@@ -28,7 +28,7 @@ export const isUnknownPath = ({ status }: { status: number }): boolean =>
   [404, 405, 410].includes(status);
 
 /** The limit of an answer to a token request or a detection, and of the body of a refused call. */
-export const maximumBodyBytes: number = 1024 * 1024;
+export const maximumBodyBytes = 1_048_576;
 const tooLargeMessage =
   "The answer is larger than 1 MiB. Check baseUrl: it may be the address of a download.";
 
