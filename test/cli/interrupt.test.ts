@@ -1,4 +1,4 @@
-// Ctrl-C, in this process, since what a signal does is the same for all commands.
+// Ctrl-C ends a command. No process is started, since a signal does the same in all commands.
 import { expect, test } from "vitest";
 import { startDeployment } from "./cli-deployment.js";
 import { startCli } from "./command-line.js";

@@ -31,6 +31,7 @@ test("the same seed has the same trace in another process, and beside two busy l
   const used = await workers.start();
   await used({ seed: 1, worlds: 50 });
   const alone = await digestsIn(used);
+  expect(new Set(alone).size).toBe(3);
   for (let loop = 0; loop < 2; loop++) {
     const busy = spawn(process.execPath, ["-e", "for (;;);"]);
     onTestFinished(() => void busy.kill());
