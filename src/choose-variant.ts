@@ -2,7 +2,7 @@
  * Chooses the variant if credentials of both are configured, and explains an answer from the wrong
  * endpoint.
  */
-import { type Emit, emit as emitEvent, emitter } from "./auth/auth.js";
+import { beginEvents, type Emit, emit as emitEvent } from "./auth/auth.js";
 import { credentialMissing, type MachineCredential } from "./auth/credentials/credential.js";
 import { SharedTask } from "./auth/lifecycle/shared-task.js";
 import type { Renewal } from "./auth/lifecycle/token-lifecycle.js";
@@ -85,7 +85,7 @@ export async function chooseCredential(
     // A customer that moved to the other variant since then has a credential for that one alone.
     if (isOld && !isRepeated && (await existing(thatAre("no"), true, context, signal)).length > 0) {
       remember(context, undefined);
-      const { emit } = emitter({ variant: "A", ...target }, options)();
+      const { emit } = beginEvents({ variant: "A", ...target }, options);
       await untilAborted(shared.delete(storeKey(context), emit), signal);
       return chooseCredential(context, signal, true);
     }
@@ -151,7 +151,7 @@ async function detectOnce(
 ): Promise<Detection> {
   const { target, shared, options, stateOf } = context;
   const order = orderOf(context);
-  const events = emitter({ variant: order[0] ?? "A", ...target }, options)();
+  const events = beginEvents({ variant: order[0] ?? "A", ...target }, options);
   const asking = { signal, requestId: events.requestId };
   const deadline = deadlineIn(options.retryDeadlineMs, options.clock);
   const stored = await readDetection(context, events.emit);
@@ -221,7 +221,7 @@ async function ask(
     stateOf(variant, target).learn(
       answer,
       shared,
-      emitter({ variant, ...target }, options)(requestId).emit,
+      beginEvents({ variant, ...target }, options, requestId).emit,
     );
   const questions = detect(target, order, { ...options, signal, before, untilYes, onAnswer });
   const detection = await questions.catch((error) => {

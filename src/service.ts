@@ -1,6 +1,6 @@
 /** Makes services: typed calls through an Auth, by operationId or by path. */
 import type { OperationTypes } from "../generated/operations.js";
-import { type Auth, callSupport, emitter } from "./auth/auth.js";
+import { type Auth, callSupport } from "./auth/auth.js";
 import type { CallMemory } from "./client/bearer-fetch.js";
 import { type CallerContext, callOperation, OperationIndex } from "./client/caller.js";
 import type { CallInit } from "./client/init.js";
@@ -204,7 +204,7 @@ function contextOf(options: ClientOptions) {
     memories.set(auth, memory);
     return memory;
   };
-  return { options, begin: (auth: Auth) => emitter(auth, options)(), memoryOf };
+  return { options, memoryOf };
 }
 
 /** An option that was not passed is that of the Auth. */

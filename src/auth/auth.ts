@@ -336,17 +336,14 @@ export interface EmitterOptions {
   readonly clock: ResolvedClock;
 }
 
-/**
- * Returns a function that begins the events of one request to an identity; `requestId` is that of
- * its cause.
- */
-export function emitter(
-  context: Pick<EventContext, "variant" | "baseUrl" | "tenantId">,
+/** Begins the events of one request to an identity; `requestId` is that of its cause. */
+export function beginEvents(
+  { variant, baseUrl, tenantId }: Pick<EventContext, "variant" | "baseUrl" | "tenantId">,
   { onEvent, newRequestId, clock }: EmitterOptions,
-): (requestId?: string) => RequestEvents {
-  if (onEvent === undefined) return (requestId = newRequestId()) => ({ requestId, emit: unheard });
-  const { variant, baseUrl, tenantId } = context;
-  return (requestId = newRequestId()) => ({
+  requestId: string = newRequestId(),
+): RequestEvents {
+  if (onEvent === undefined) return { requestId, emit: unheard };
+  return {
     requestId,
     emit: (body) =>
       emit(onEvent, {
@@ -357,7 +354,7 @@ export function emitter(
         requestId,
         at: clock.now(),
       } as ServiceEvent),
-  });
+  };
 }
 
 /**

@@ -2,9 +2,17 @@
  * A request with the bearer: if that is refused, the token is renewed and the request sent once
  * more; redirects are followed by hand, so that the bearer never leaves the base URL.
  */
-import { type AccessToken, type Auth, callSupport, type RequestEvents } from "../auth/auth.js";
+import {
+  type AccessToken,
+  type Auth,
+  beginEvents,
+  callSupport,
+  type Emit,
+  type RequestEvents,
+} from "../auth/auth.js";
 import type { PersonRequiredError } from "../auth/person/stored-grant.js";
 import type { ClientOptions } from "../client-options.js";
+import type { ResolvedClock } from "../clock.js";
 import {
   codeOf,
   type ErrorContext,
@@ -37,7 +45,6 @@ const youngTokenMs = 30_000;
 /** What the services of one connector share. */
 export interface BearerFetchContext {
   readonly options: ClientOptions;
-  readonly begin: (auth: Auth) => RequestEvents;
   readonly memoryOf: (auth: Auth) => CallMemory;
 }
 
@@ -115,33 +122,49 @@ interface BearerAnswer<T> {
   readonly required?: PersonRequiredError | undefined;
 }
 
-/** What the last event of a call says about its end. */
-interface CallEnd {
+/** The events of one call. Its members are what the last of them says about the end. */
+export class CallReport implements RequestEvents {
+  readonly requestId: string;
+  readonly emit: Emit;
+  /** The status of the answer. */
   status: number | undefined;
   code: string | undefined;
-  retries: number;
-}
+  retries = 0;
+  readonly #call: BearerRequest;
+  readonly #clock: ResolvedClock;
+  readonly #startedAt: number;
 
-/** Reports the start and the end of a call, and adds to its error what it is about. */
-export async function reportCall<T>(
-  { options: { clock }, begin }: BearerFetchContext,
-  { auth, method, operationId, signal }: BearerRequest,
-  run: (events: RequestEvents, ended: CallEnd) => Promise<T>,
-): Promise<T> {
-  const startedAt = clock.monotonic();
-  const events = begin(auth);
-  const { emit, requestId } = events;
-  const ended: CallEnd = { status: undefined, code: undefined, retries: 0 };
-  const call = operationId === undefined ? { method } : { method, operationId };
-  emit({ type: "call_started", ...call });
-  try {
-    return await run(events, ended);
-  } catch (error) {
-    ended.code = codeOf(error, signal);
-    throw locate(error, contextOf(auth, { operationId, requestId }));
-  } finally {
-    const durationMs = clock.monotonic() - startedAt;
-    emit({ type: "call_finished", ...call, ...ended, durationMs });
+  /** Reports the start. */
+  constructor(call: BearerRequest, options: ClientOptions) {
+    this.#call = call;
+    this.#clock = options.clock;
+    this.#startedAt = options.clock.monotonic();
+    ({ requestId: this.requestId, emit: this.emit } = beginEvents(call.auth, options));
+    this.emit({ type: "call_started", ...this.#names });
+  }
+
+  get #names() {
+    const { method, operationId } = this.#call;
+    return operationId === undefined ? { method } : { method, operationId };
+  }
+
+  /** Adds to an error what it is about. */
+  located<E>(error: E): E {
+    const { auth, operationId } = this.#call;
+    return locate(error, contextOf(auth, { operationId, requestId: this.requestId }));
+  }
+
+  /** Returns the error to throw after a fault. */
+  failed(fault: unknown): unknown {
+    this.code = codeOf(fault, this.#call.signal);
+    return this.located(fault);
+  }
+
+  /** Reports the end. */
+  finished(): void {
+    const { status, code, retries } = this;
+    const durationMs = this.#clock.monotonic() - this.#startedAt;
+    this.emit({ type: "call_finished", ...this.#names, status, code, retries, durationMs });
   }
 }
 

@@ -20,14 +20,14 @@ import type { AnswerContent } from "./answer.js";
 import {
   type BearerFetchContext,
   bearerFetch,
+  CallReport,
   contextOf,
   mayBeProcessed,
-  reportCall,
 } from "./bearer-fetch.js";
 import { apiErrorOf } from "./call-error.js";
 import { type CallInit, fetchInitOf } from "./init.js";
 import { envelopeHeader, usualRequest } from "./request.js";
-import { Retries } from "./retries.js";
+import { retriesOf } from "./retries.js";
 import { signalOf } from "./service-fetch.js";
 
 /** What calls need beyond text in parameters and JSON in bodies and answers. */
@@ -93,20 +93,30 @@ export async function callOperation(
   operationId: string,
   init: CallInit = none,
 ): Promise<unknown> {
+  let report: CallReport | undefined;
   try {
-    return await send(await prepare(auth, operationId, init, context), context);
-  } catch (error) {
+    const call = (prepare(auth, operationId, init, context) ??
+      prepare(auth, operationId, init, context, await anyCall())) as PreparedCall;
+    report = new CallReport(call, context.options);
+    return await send(call, report, context);
+  } catch (fault) {
     // What is refused before the call begins has no requestId.
-    throw locate(error, contextOf(auth, { operationId }));
+    throw report?.failed(fault) ?? locate(fault, contextOf(auth, { operationId }));
+  } finally {
+    report?.finished();
   }
 }
 
-/** @throws ConfigurationError for what cannot be sent */
-async function prepare(
+/**
+ * Returns undefined for a call that needs `any`.
+ * @throws ConfigurationError for what cannot be sent
+ */
+function prepare(
   auth: Auth,
   operationId: string,
   given: CallInit,
   { operations, options }: CallerContext,
+  any?: typeof import("./any-call.js"),
 ) {
   const operation = operations.byId(operationId);
   const { method, path, anonymous, bodyRequired, answers, success } = operation;
@@ -123,8 +133,12 @@ async function prepare(
   const timeoutMs = requireDuration("timeoutMs", given.timeoutMs, options.timeoutMs, 1);
   requireTypes(given, "boolean", ["idempotent"]);
   const { idempotent: isIdempotent = idempotentMethods.includes(method), parseAs } = given;
-  const { maxResponseBytes } = options;
-  const mostBytes = requireWhole("maxResponseBytes", given.maxResponseBytes, maxResponseBytes, 1);
+  const mostBytes = requireWhole(
+    "maxResponseBytes",
+    given.maxResponseBytes,
+    options.maxResponseBytes,
+    1,
+  );
   const toWrite = {
     operationId,
     operation,
@@ -133,14 +147,15 @@ async function prepare(
     common: options.headers,
     own: envelopeHeader(given.envelope),
   };
-  const { url, headers, body } = usualRequest(toWrite) ?? (await anyCall()).anyRequest(toWrite);
+  const request = usualRequest(toWrite) ?? any?.anyRequest(toWrite);
   const isUsual =
     success.length > 0 && [answers, parseAs, mostBytes].every((one) => one === undefined);
   /** Absent for JSON of any size, which the answer of most operations is. */
   const reader = isUsual
     ? undefined
-    : (await anyCall()).answerReader(operation, { parseAs, mostBytes, auth, signal });
-  headers.accept ??= reader?.accept ?? "application/json";
+    : any?.answerReader(operation, { parseAs, mostBytes, auth, signal });
+  if (request === undefined || !(isUsual || reader)) return;
+  request.headers.accept ??= reader?.accept ?? "application/json";
   return {
     auth,
     operationId,
@@ -149,9 +164,7 @@ async function prepare(
     reader,
     maxRetries,
     // What bearerFetch needs.
-    url,
-    headers,
-    body,
+    ...request,
     method,
     path,
     anonymous,
@@ -164,67 +177,70 @@ async function prepare(
   };
 }
 
-type PreparedCall = Awaited<ReturnType<typeof prepare>>;
+type PreparedCall = NonNullable<ReturnType<typeof prepare>>;
 
 /** Sends a call, again if need be, and makes an outcome of the answer. */
-function send(call: PreparedCall, context: CallerContext): Promise<unknown> {
+async function send(call: PreparedCall, report: CallReport, context: CallerContext) {
   const { auth, operationId, operation, method, given, headers, reader, signal } = call;
   const { options, memoryOf } = context;
   const { variant } = auth;
-  return reportCall(context, call, async (events, ended) => {
-    const { emit, requestId } = events;
-    const located = <E>(error: E) => locate(error, contextOf(auth, { operationId, requestId }));
-    const ofStream = (error: unknown) =>
-      located(call.isIdempotent ? error : mayBeProcessed(error, method, 200));
-    const memory = memoryOf(auth);
-    const retries = new Retries(call, options, memory.limited, ended, emit);
-    await retries.waitForLimit();
-    const read = (response: Response): Promise<string | AnswerContent> =>
-      reader === undefined
-        ? readText(response, variant)
-        : reader.read(response, isSuccess(operation, response), ofStream);
-    const { response, content, token, required, refusedToken } = await bearerFetch(
-      call,
-      { events, retries, read },
-      context,
-    );
-    const { status } = response;
-    ended.status = status;
-    const outcome = { status, variant, retries: ended.retries, requestId, response };
-    if (isSuccess(operation, response)) {
-      const { value: data, isJson } =
-        typeof content === "string"
-          ? { value: parseSuccess(content, response), isJson: true }
-          : content;
-      if (data === undefined && typeof content === "string" && content)
-        throw (await anyCall()).notJson(response, variant);
-      // The schema is for the raw body, and the description does not show the body inside an
-      // envelope.
-      if (given.envelope === undefined && isJson)
-        options.validate?.({ variant, operationId, status, data }, emit);
-      return { ok: true, ...outcome, data };
-    }
-    const refusal = apiErrorOf({
-      ...call,
-      support: auth[callSupport],
-      response,
-      required,
-      now: options.clock.now(),
-      body: typeof content === "string" ? jsonOrText(content) : content.value,
-      isReplayed: options.unauthorizedStatuses.includes(status)
-        ? refusedToken !== undefined
-        : undefined,
-      sent: options.bodyInMessage ? { tokens: [token, refusedToken], headers } : undefined,
-      hasWorked: token !== undefined && memory.worked.get(operationId)?.value === token.value,
-      looksMoved:
-        isUnknownPath(response) &&
-        (memory.missing.add(operationId).size > 1 || isOfRouter(operation, content)),
-    });
-    const error = located(await untilAborted(refusal, signal));
-    ended.code = error.code;
-    emit({ type: "call_refused", method, status, operationId });
-    return { ok: false, ...outcome, error };
+  const ofStream = (error: unknown) =>
+    report.located(call.isIdempotent ? error : mayBeProcessed(error, method, 200));
+  const memory = memoryOf(auth);
+  const retries = retriesOf(call, options, memory.limited, report);
+  const wait = retries.waitForLimit();
+  if (wait !== undefined) await wait;
+  const read = (response: Response): Promise<string | AnswerContent> =>
+    reader === undefined
+      ? readText(response, variant)
+      : reader.read(response, isSuccess(operation, response), ofStream);
+  const { response, content, token, required, refusedToken } = await bearerFetch(
+    call,
+    { events: report, retries, read },
+    context,
+  );
+  const { status } = response;
+  report.status = status;
+  const outcome = {
+    status,
+    variant,
+    retries: report.retries,
+    requestId: report.requestId,
+    response,
+  };
+  if (isSuccess(operation, response)) {
+    const { value: data, isJson } =
+      typeof content === "string"
+        ? { value: parseSuccess(content, response), isJson: true }
+        : content;
+    if (data === undefined && typeof content === "string" && content)
+      throw (await anyCall()).notJson(response, variant);
+    // The schema is for the raw body, and the description does not show the body inside an
+    // envelope.
+    if (given.envelope === undefined && isJson)
+      options.validate?.({ variant, operationId, status, data }, report.emit);
+    return { ok: true, ...outcome, data };
+  }
+  const refusal = apiErrorOf({
+    ...call,
+    support: auth[callSupport],
+    response,
+    required,
+    now: options.clock.now(),
+    body: typeof content === "string" ? jsonOrText(content) : content.value,
+    isReplayed: options.unauthorizedStatuses.includes(status)
+      ? refusedToken !== undefined
+      : undefined,
+    sent: options.bodyInMessage ? { tokens: [token, refusedToken], headers } : undefined,
+    hasWorked: token !== undefined && memory.worked.get(operationId)?.value === token.value,
+    looksMoved:
+      isUnknownPath(response) &&
+      (memory.missing.add(operationId).size > 1 || isOfRouter(operation, content)),
   });
+  const error = report.located(await untilAborted(refusal, signal));
+  report.code = error.code;
+  report.emit({ type: "call_refused", method, status, operationId });
+  return { ok: false, ...outcome, error };
 }
 
 /**

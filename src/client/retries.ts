@@ -19,67 +19,49 @@ interface RetriedCall {
   readonly signal: AbortSignal | undefined;
 }
 
-export class Retries {
-  readonly #call: RetriedCall;
-  readonly #options: ClientOptions;
-  /**
-   * The operations of this Auth that were answered 429, with the milliseconds until each may be
-   * called again.
-   */
-  readonly #limited: Map<string, () => number>;
-  /** Holds how often the call was sent again. */
-  readonly #counted: { retries: number };
-  readonly #emit: Emit;
-  readonly #leftMs: () => number;
+export type Retries = ReturnType<typeof retriesOf>;
 
-  constructor(
-    call: RetriedCall,
-    options: ClientOptions,
-    limited: Map<string, () => number>,
-    counted: { retries: number },
-    emit: Emit,
-  ) {
-    this.#call = call;
-    this.#options = options;
-    this.#limited = limited;
-    this.#counted = counted;
-    this.#emit = emit;
-    this.#leftMs = deadlineIn(options.retryDeadlineMs, options.clock);
-  }
-
-  /**
-   * Returns a wait for the end of the operation's rate limit, if a call before has met it and there
-   * is time.
-   */
-  waitForLimit(): Promise<void> | undefined {
-    const { operationId, maxRetries, signal } = this.#call;
-    const limitedMs = this.#limited.get(operationId)?.() ?? 0;
-    const isWaitedFor = limitedMs > 0 && maxRetries > 0 && limitedMs <= this.#leftMs();
-    return isWaitedFor ? sleep(limitedMs, signal, this.#options.clock) : undefined;
-  }
-
-  /**
-   * Is called after an answer that is not ok, or a fault. Waits and returns true if the call is to
-   * be sent again.
-   */
-  async again(response: Response | undefined, fault?: unknown): Promise<boolean> {
-    const { operationId, method, body, isIdempotent, maxRetries, signal } = this.#call;
-    const { clock } = this.#options;
-    const status = response?.status;
-    const isPassing = isTransportError(fault)
-      ? fault.retryable
-      : gatewayStatuses.includes(status ?? 0);
-    // A request that was answered 429 was not processed, whatever its method.
-    if (status !== 429 && !(isPassing && isIdempotent)) return false;
-    const askedMs = response && parseRetryAfterMs(response.headers, clock.now());
-    const waitMs = retryWaitMs(askedMs, this.#counted.retries, clock);
-    if (status === 429) this.#limited.set(operationId, countdown(waitMs, clock));
-    const isLast = this.#counted.retries >= maxRetries;
-    if (isLast || !canBeSentAgain(body) || waitMs > this.#leftMs()) return false;
-    const code = isTransportError(fault) ? fault.code : undefined;
-    const retry = ++this.#counted.retries;
-    this.#emit({ type: "call_retried", operationId, method, status, code, retry, waitMs });
-    await sleep(waitMs, signal, clock);
-    return true;
-  }
+/**
+ * The retries of one call. `limited` holds the operations of this Auth that were answered 429, with
+ * the milliseconds until each may be called again.
+ */
+export function retriesOf(
+  { operationId, method, body, isIdempotent, maxRetries, signal }: RetriedCall,
+  { retryDeadlineMs, clock }: ClientOptions,
+  limited: Map<string, () => number>,
+  report: { retries: number; readonly emit: Emit },
+) {
+  const leftMs = deadlineIn(retryDeadlineMs, clock);
+  return {
+    /**
+     * Returns a wait for the end of the operation's rate limit, if a call before has met it and
+     * there is time.
+     */
+    waitForLimit(): Promise<void> | undefined {
+      const limitedMs = limited.get(operationId)?.() ?? 0;
+      const isWaitedFor = limitedMs > 0 && maxRetries > 0 && limitedMs <= leftMs();
+      return isWaitedFor ? sleep(limitedMs, signal, clock) : undefined;
+    },
+    /**
+     * Is called after an answer that is not ok, or a fault. Waits and returns true if the call is
+     * to be sent again.
+     */
+    async again(response: Response | undefined, fault?: unknown): Promise<boolean> {
+      const status = response?.status;
+      const isPassing = isTransportError(fault)
+        ? fault.retryable
+        : gatewayStatuses.includes(status ?? 0);
+      // A request that was answered 429 was not processed, whatever its method.
+      if (status !== 429 && !(isPassing && isIdempotent)) return false;
+      const askedMs = response && parseRetryAfterMs(response.headers, clock.now());
+      const waitMs = retryWaitMs(askedMs, report.retries, clock);
+      if (status === 429) limited.set(operationId, countdown(waitMs, clock));
+      if (report.retries >= maxRetries || !canBeSentAgain(body) || waitMs > leftMs()) return false;
+      const code = isTransportError(fault) ? fault.code : undefined;
+      const retry = ++report.retries;
+      report.emit({ type: "call_retried", operationId, method, status, code, retry, waitMs });
+      await sleep(waitMs, signal, clock);
+      return true;
+    },
+  };
 }

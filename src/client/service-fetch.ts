@@ -7,7 +7,7 @@ import { type ConfigurationError, locate } from "../errors.js";
 import { idempotentMethods, whenAborted } from "../http/exchange.js";
 import { headerRecord, httpToken, invalidOption } from "../options.js";
 import { isUnderBase } from "../variants/target.js";
-import { type BearerFetchContext, bearerFetch, contextOf, reportCall } from "./bearer-fetch.js";
+import { type BearerFetchContext, bearerFetch, CallReport, contextOf } from "./bearer-fetch.js";
 import { requireFetchInit } from "./init.js";
 
 /**
@@ -20,46 +20,42 @@ import { requireFetchInit } from "./init.js";
  */
 export type ServiceFetch = (input: string | URL, init?: RequestInit) => Promise<Response>;
 
-/** What is refused before the request begins has no requestId. */
-export function serviceFetch(
-  context: BearerFetchContext,
-  auth: Auth,
-  ...args: Parameters<ServiceFetch>
-): Promise<Response> {
-  return send(context, auth, ...args).catch((error) => {
-    throw locate(error, contextOf(auth));
-  });
-}
-
-async function send(
+export async function serviceFetch(
   context: BearerFetchContext,
   auth: Auth,
   input: string | URL,
   init: RequestInit = {},
 ): Promise<Response> {
-  const url = resolveUnderBase(input, auth);
-  const method = requestMethod(requireFetchInit(init));
-  const headers = headerRecord(context.options.headers, init.headers);
-  // `redirect` is read by name, since `init` may be a Request, whose members are not its own.
-  const { body, redirect = "follow", ...others } = init;
-  const signal = init.signal ?? undefined;
-  const request = {
-    auth,
-    url,
-    method,
-    headers,
-    body,
-    signal,
-    isIdempotent: idempotentMethods.includes(method),
-    init: { ...others, redirect },
-    signalOf: (limit: AbortSignal) => signalOf(limit, signal),
-  };
-  return reportCall(context, request, async (events, ended) => {
+  let report: CallReport | undefined;
+  try {
+    const url = resolveUnderBase(input, auth);
+    const method = requestMethod(requireFetchInit(init));
+    const headers = headerRecord(context.options.headers, init.headers);
+    // `redirect` is read by name, since `init` may be a Request, whose members are not its own.
+    const { body, redirect = "follow", ...others } = init;
+    const signal = init.signal ?? undefined;
+    const request = {
+      auth,
+      url,
+      method,
+      headers,
+      body,
+      signal,
+      isIdempotent: idempotentMethods.includes(method),
+      init: { ...others, redirect },
+      signalOf: (limit: AbortSignal) => signalOf(limit, signal),
+    };
+    report = new CallReport(request, context.options);
     const read = async () => undefined;
-    const { response } = await bearerFetch(request, { events, read }, context);
-    ended.status = response.status;
+    const { response } = await bearerFetch(request, { events: report, read }, context);
+    report.status = response.status;
     return response;
-  });
+  } catch (fault) {
+    // What is refused before the request begins has no requestId.
+    throw report?.failed(fault) ?? locate(fault, contextOf(auth));
+  } finally {
+    report?.finished();
+  }
 }
 
 /** The Fetch standard forbids these methods. */

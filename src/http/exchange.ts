@@ -360,10 +360,11 @@ export async function sendRequest(
 }
 
 /** As a fault of the network, a forgotten `return` would be sent again. */
-async function responseOf(option: string, answer: Promise<Response>): Promise<Response> {
-  const response = await answer;
-  if (typeof response?.status === "number") return response;
-  throw invalidOption(option, "must return a promise of a Response");
+function responseOf(option: string, answer: Promise<Response>): Promise<Response> {
+  return Promise.resolve(answer).then((response) => {
+    if (typeof response?.status === "number") return response;
+    throw invalidOption(option, "must return a promise of a Response");
+  });
 }
 
 /**

@@ -66,7 +66,9 @@ export function parseBaseUrl(
         "Use https or localhost, or set allowInsecureHttp for a network you trust.",
       { option: "baseUrl" },
     );
-  return url.origin + url.pathname.replace(trailingSlashes, "$1");
+  const normal = url.origin + url.pathname.replace(trailingSlashes, "$1");
+  // The caller may pass one string for a hundred thousand tenants.
+  return normal === baseUrl ? baseUrl : normal;
 }
 
 const atStart = globalThis.fetch;

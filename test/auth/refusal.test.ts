@@ -32,10 +32,7 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
     const steps = [1, 2, 4, 8, 16, 32, 60, 60, 60];
     for (const [round, seconds] of steps.entries()) {
       const error = await rejectionOf(auth.getAccessToken());
-      expect(error).toMatchObject({
-        code: "token_refused",
-        retryAt: clock.now() + seconds * 1000,
-      });
+      expect(error).toMatchObject({ code: "token_refused", retryAt: clock.now() + seconds * 1000 });
       for (let times = 0; times < 3; times++)
         expect(await rejectionOf(auth.getAccessToken())).toBe(error);
       clock.advance(seconds * 1000 - 1);
@@ -72,9 +69,7 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
         ? servicePlugin(() => settings as { clientId: string; privateKey: string })
         : serviceAccount(() => settings as { clientId: string; clientSecret: string });
     const { auth } = refusing(credential, () => tokenAnswer());
-    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
-      name: "ConfigurationError",
-    });
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ name: "ConfigurationError" });
     const secret = variant === "A" ? { privateKey: pkcs8(rsaKey()) } : { clientSecret: "y" };
     settings = { clientId: "x", ...secret };
     expect((await auth.getAccessToken()).value).toBe("token-1");

@@ -8,7 +8,7 @@ import { recordedAuth } from "../support/auth.js";
 import { steppedClock } from "../support/clock.js";
 import { credentialOf } from "../support/deployment.js";
 import { gatedFetch, tokenAnswer } from "../support/fetch.js";
-import { settle } from "../support/wait.js";
+import { collectGarbage, settle } from "../support/wait.js";
 
 const refusal = () => Response.json({ error: "invalid_grant" }, { status: 400 });
 
@@ -223,3 +223,19 @@ test.each(["A", "B"] as const)(
     expect(sent).toEqual([2, 4]);
   },
 );
+
+test("what an answer held beside its token is not kept", async () => {
+  const answered: WeakRef<Headers>[] = [];
+  const { auth } = recordedAuth({
+    credential: credentialOf("A"),
+    fetch: async () => {
+      const answer = tokenAnswer();
+      answered.push(new WeakRef(answer.headers));
+      return answer;
+    },
+  });
+  await auth.getAccessToken();
+  await settle();
+  collectGarbage();
+  expect(answered[0]?.deref()).toBeUndefined();
+});

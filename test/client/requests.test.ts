@@ -23,9 +23,7 @@ const operationsUnder = (root: string) => ({
   getDevice: operation(`${root}/devices/{deviceId}`),
   download: operation(`${root}/files/{name}.{extension}`),
 });
-const api = {
-  operations: { A: operationsUnder("/api/v1/{tenantId}"), B: operationsUnder("/v1") },
-};
+const api = { operations: { A: operationsUnder("/api/v1/{tenantId}"), B: operationsUnder("/v1") } };
 const client = (variant: "A" | "B") => scriptedService(variant, undefined, { api: api as never });
 const roots = { A: `${baseUrl}/api/v1/acme`, B: `${baseUrl}/v1` };
 const getDevicePath = { A: "/api/v1/{tenantId}/devices/{deviceId}", B: "/v1/devices/{deviceId}" };

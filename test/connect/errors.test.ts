@@ -99,10 +99,7 @@ const configuration: Record<ConfigurationErrorCode, Row> = {
     option: "keyId",
     advice: /Pass keyId/,
   },
-  operation_unknown: {
-    provoke: () => callWith({}, "rebootDevice"),
-    advice: /It has: getDevice/,
-  },
+  operation_unknown: { provoke: () => callWith({}, "rebootDevice"), advice: /It has: getDevice/ },
   path_parameter_missing: {
     provoke: () => callWith({}),
     option: "params.path.deviceId",

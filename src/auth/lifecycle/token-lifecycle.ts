@@ -27,10 +27,10 @@ import { requireOptions, requireSignal } from "../../options.js";
 import {
   type AccessToken,
   type Auth,
+  beginEvents,
   type CallSupport,
   callSupport,
   type Emit,
-  emitter,
   type InheritedOptions,
   type RequestEvents,
   type TokenOptions,
@@ -98,6 +98,7 @@ const lostAfterTimeouts = 3;
  * too. So many refused ones are remembered.
  */
 const mostRefused = 4;
+const noneRefused: readonly string[] = [];
 
 interface ServedToken {
   readonly token: AccessToken;
@@ -131,13 +132,12 @@ export class TokenLifecycle implements Auth {
   readonly #options: ResolvedAuthOptions;
   readonly #source: TokenSource;
   readonly #clock: ResolvedClock;
-  readonly #begin: (requestId?: string) => RequestEvents;
   #held: ServedToken | undefined;
   #renewal: RenewalInFlight | undefined;
   /** The time before the next background renewal is tried, and the failures in a row. */
   #pausedMs: () => number = zero;
   #failures = 0;
-  #refused: readonly string[] = [];
+  #refused = noneRefused;
 
   constructor(
     context: Pick<TokenEndpoint, "variant" | "target" | "options"> & { source: TokenSource },
@@ -149,7 +149,6 @@ export class TokenLifecycle implements Auth {
     this.#options = options;
     this.#source = source;
     this.#clock = options.clock;
-    this.#begin = emitter(this, options);
   }
 
   getAccessToken(options?: TokenOptions): Promise<AccessToken> {
@@ -196,6 +195,10 @@ export class TokenLifecycle implements Auth {
     // A worker runtime may kill a renewal together with its request. It then never ends, and must
     // not block the next.
     return this.#renewal !== undefined && this.#renewal.lostInMs() > 0;
+  }
+
+  #begin(requestId?: string): RequestEvents {
+    return beginEvents(this, this.#options, requestId);
   }
 
   #serveWhileRenewing({ token, promise }: ServedToken, requestId?: string): Promise<AccessToken> {

@@ -10,7 +10,7 @@ import {
   TokenRequestError,
   TransportError,
 } from "../../errors.js";
-import { type Emit, emitter, storeFailed } from "../auth.js";
+import { beginEvents, type Emit, storeFailed } from "../auth.js";
 import { type CodeGrant, clientErrors, fingerprintOf } from "../credentials/credential.js";
 import { SharedTask } from "../lifecycle/shared-task.js";
 import { reportEnd } from "../lifecycle/token-lifecycle.js";
@@ -47,7 +47,7 @@ export function exchangeCode(
 ): Promise<PersonLifecycle> {
   if (signal?.aborted) return Promise.reject(signal.reason);
   const { variant, target, options, prepared } = context;
-  const { emit, requestId } = emitter({ variant, ...target }, options)();
+  const { emit, requestId } = beginEvents({ variant, ...target }, options);
   const { clock } = options;
   return new SharedTask(clock, async (abort) => {
     const exchange = (emit: Emit) => exchangeOnce({ ...context, emit }, grant, abort);

@@ -221,15 +221,21 @@ const clockRememberedMs = 3_600_000;
 export class TokenEndpointState {
   readonly gate: RateLimitGate;
   readonly serverClock: ServerClock = new ServerClock();
-  readonly #key: SharedKey;
+  readonly #variant: Variant;
+  readonly #target: Target;
   readonly #clock: ResolvedClock;
   /** The record that this process has last read from the store or written to it. */
   #shared: string | undefined;
 
-  constructor(variant: Variant, { baseUrl, tenantId }: Target, options: RateLimitGateOptions) {
+  constructor(variant: Variant, target: Target, options: RateLimitGateOptions) {
     this.gate = new RateLimitGate(variant, options);
-    this.#key = ["endpoint", variant, baseUrl, tenantId];
+    this.#variant = variant;
+    this.#target = target;
     this.#clock = options.clock;
+  }
+
+  get #key(): SharedKey {
+    return ["endpoint", this.#variant, this.#target.baseUrl, this.#target.tenantId];
   }
 
   /**

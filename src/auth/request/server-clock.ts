@@ -47,8 +47,8 @@ export class ServerClock {
    */
   #reportedMs = 0;
   #isDistrusted = false;
-  /** The answer that was learnt from last. */
-  #latest: object | undefined;
+  /** When the request was sent whose answer was learnt from last. The answer may hold a token. */
+  #latestSentAt: number | undefined;
   /** Whether an assertion made by the applied clock was accepted. */
   isProven = false;
 
@@ -69,9 +69,12 @@ export class ServerClock {
   }
 
   /** Learns the offset from an answer. Returns it if it should be reported. */
-  observe(answer: Pick<Answer, "headers" | "sentAt" | "receivedAt">): number | undefined {
-    this.#latest = answer;
-    const { headers, sentAt, receivedAt } = answer;
+  observe({
+    headers,
+    sentAt,
+    receivedAt,
+  }: Pick<Answer, "headers" | "sentAt" | "receivedAt">): number | undefined {
+    this.#latestSentAt = sentAt;
     const date = headers.has("age") ? Number.NaN : parseHttpDate(headers.get("date"));
     if (Number.isNaN(date)) return undefined;
     // `Date` is cut to whole seconds, so on average it is half a second old.
@@ -113,8 +116,9 @@ export class ServerClock {
    * refused just before (`isByOwnClock`). What was learnt from a later answer is not held against
    * it: this machine's clock may have been set meanwhile.
    */
-  accepted(assertion: SentAssertion, answer: object): void {
-    const isOutOfBounds = this.#latest === answer && this.outOfBounds(assertion) === "yes";
+  accepted(assertion: SentAssertion): void {
+    const isOutOfBounds =
+      this.#latestSentAt === assertion.sentAt && this.outOfBounds(assertion) === "yes";
     if (assertion.isByOwnClock || isOutOfBounds) this.#isDistrusted = true;
     else if (assertion.correctedByMs !== 0) this.isProven = true;
   }

@@ -106,7 +106,7 @@ export function readTokens(endpoint: TokenEndpoint, reply: TokenReply): IssuedTo
   const { variant, target, state, emit } = endpoint;
   const { answer, secrets, assertion } = reply;
   const tokens = parseTokenAnswer(endpoint, answer, secrets);
-  if (assertion !== undefined) state.serverClock.accepted(assertion, answer);
+  if (assertion !== undefined) state.serverClock.accepted(assertion);
   const { tenant, value } = tokens.token;
   if (tenant !== undefined && variant === "A" && tenant !== target.tenantId)
     emit({ type: "tenant_differs", tenant: wireText(tenant, [...secrets, value]) ?? "" });
