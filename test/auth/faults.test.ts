@@ -28,14 +28,6 @@ test.each(["A", "B"] as const)(
   },
 );
 
-test("a network fault starts no backoff: the next caller sends a request at once", async () => {
-  const script: FetchScript = (_call, index) => (index === 0 ? reset() : tokenAnswer());
-  const { fetch, auth } = scriptedAuth("B", script, { retryDeadlineMs: 0 });
-  expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "network_failed" });
-  expect((await auth.getAccessToken()).value).toBe("token-1");
-  expect(fetch.calls).toHaveLength(2);
-});
-
 test("each attempt signs a new assertion with a new jti and the time of its sending", async () => {
   const answers = [
     () => new Response("", { status: 429, headers: { "retry-after": "30" } }),

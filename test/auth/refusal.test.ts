@@ -129,7 +129,6 @@ describe("many calls during a refusal", () => {
     const clock = steppedClock();
     const service = fakeService({
       variant: "A",
-      now: clock.now,
       onTokenRequest: ({ answer }) => answer(new Response("", { status: 404 })),
     });
     const fetch: typeof service.fetch = (url, init = {}) =>
@@ -157,7 +156,6 @@ describe("many calls during a refusal", () => {
     const clock = steppedClock();
     const service = fakeService({
       variant: "B",
-      now: clock.now,
       onTokenRequest: ({ answer }) => answer(failure.answer()),
     });
     const { credential, fetch } = service;

@@ -185,8 +185,7 @@ test.each(["A", "B"] as const)(
   "a listener that requests a token of Variant %s at each event joins the renewal that it reports",
   async (variant) => {
     const clock = steppedClock();
-    const settings = { variant, now: clock.now, lifetimeSeconds: 100 };
-    const { credential, fetch, tokenRequests } = fakeService(settings);
+    const { credential, fetch, tokenRequests } = fakeService({ variant, lifetimeSeconds: 100 });
     const reported: string[] = [];
     const onEvent = ({ type }: ServiceEvent) => {
       // The limit makes an endless chain of renewals fail the test and not hang it.

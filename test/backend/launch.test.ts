@@ -1,9 +1,7 @@
 // POST launch makes a session from the code of a launch, and refuses everything else.
 import { describe, expect, test } from "vitest";
-import { type BackendDeployment, createBackend } from "../../src/backend/index.js";
+import type { BackendDeployment } from "../../src/backend/index.js";
 import { isRelaunchRequiredError, unwrap, userInterfacePlugin } from "../../src/index.js";
-import { waitless } from "../support/clock.js";
-import { recordingServer } from "../support/recording-server.js";
 import {
   adaShown,
   bearer,
@@ -16,7 +14,7 @@ import {
   rig,
   SERVICE,
 } from "./rig.js";
-import { refusalOf, TestBrowser } from "./test-browser.js";
+import { refusalOf } from "./test-browser.js";
 
 const relaunch = "401 relaunch_required";
 const body = { code: "a-code", codeVerifier: "v".repeat(43), tenantId: "acme", hostOrigin: HOST };
@@ -176,19 +174,6 @@ describe("a code", () => {
     const answer = browser.post("/auth/launch", { ...launchBody(), tenantId: "unknown" });
     expect(await emulator.clock.skipSleep()).toBeGreaterThan(2_999);
     expect(await refusalOf(answer)).toBe(relaunch);
-  });
-
-  test("whose exchange breaks off is not sent again, and asks for a relaunch", async () => {
-    const server = await recordingServer(() => "reset");
-    const deployments = [{ ...launching(), baseUrl: server.url }];
-    const backend = createBackend({ deployments, clock: waitless(), onError: () => {} });
-    const browser = new TestBrowser(backend, OWN);
-    const answer = await browser.post("/auth/launch", body);
-    expect(await refusalOf(answer)).toBe(relaunch);
-    expect(await answer.json()).toMatchObject({ reason: "launch_outcome_unknown" });
-    expect((await browser.post("/auth/launch", body)).status).toBe(401);
-    expect(server.requests).toHaveLength(1);
-    expect(new URLSearchParams(server.requests[0]?.body).get("code")).toBe("a-code");
   });
 
   test("that was held back by a rate limit can be posted again later", async () => {

@@ -25,15 +25,8 @@ describe("a route", () => {
   );
 
   test.each([
-    "/",
-    "/auth",
-    "/auth/launch/",
-    "/authlaunch",
-    "/x/auth/launch",
-    "/auth/Launch",
-    "//auth/launch",
-    "/auth/callbackx",
-    "/auth/constructor",
+    ...["/", "/auth", "/auth/launch/", "/authlaunch", "/x/auth/launch", "/auth/Launch"],
+    ...["//auth/launch", "/auth/callbackx", "/auth/constructor"],
   ])("%s does not exist and is a 404, which names the option path", async (path) => {
     const answer = await rig().browser.post(`${OWN}${path}`);
     expect(await refusalOf(answer)).toBe("404 route_unknown");
@@ -41,10 +34,7 @@ describe("a route", () => {
   });
 
   test.each([
-    undefined,
-    "text/plain",
-    "multipart/form-data; boundary=x",
-    "application/jsonp",
+    ...[undefined, "text/plain", "multipart/form-data; boundary=x", "application/jsonp"],
     "text/plain; application/json",
   ])("with a body refuses the type %s with 415", async (type) => {
     const { browser, launchBody, tokenRequests } = rig();
@@ -58,14 +48,8 @@ describe("a route", () => {
   });
 
   test.each([
-    undefined,
-    "null",
-    HOST,
-    "http://planner.example",
-    `${OWN}:8443`,
-    `${OWN}.evil.example`,
-    `${OWN}/`,
-    `${OWN}, ${OWN}`,
+    ...[undefined, "null", HOST, "http://planner.example", `${OWN}:8443`],
+    ...[`${OWN}.evil.example`, `${OWN}/`, `${OWN}, ${OWN}`],
   ])("with a body refuses the origin %s", async (origin) => {
     const { browser, launchBody, tokenRequests, reports } = rig();
     const headers = { ...json, ...(origin !== undefined && { origin }) };

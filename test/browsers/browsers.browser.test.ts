@@ -2,6 +2,7 @@
 // Chromium alone is not repeated.
 import { existsSync } from "node:fs";
 import { afterAll, beforeAll, describe } from "vitest";
+import { executablePath } from "../support/chromium.js";
 import { startChromium } from "./chromium.js";
 import type { Driver } from "./driver.js";
 import { startFirefox } from "./firefox.js";
@@ -42,14 +43,7 @@ function describeIn(
 describeIn(
   "Chromium",
   "Chromium (Debian: apt-get install chromium; or name one in CHROMIUM)",
-  [
-    program(
-      process.env.CHROMIUM,
-      "/usr/bin/chromium",
-      "/usr/bin/chromium-browser",
-      "/usr/bin/google-chrome",
-    ),
-  ],
+  [executablePath],
   (program) => startChromium(program),
 );
 describeIn(

@@ -65,14 +65,9 @@ export function registerBoth(
   emulator: Emulator,
   scopes: readonly string[] = ["devices:read"],
 ): void {
+  const plugin = { clientId: "reporter", tenantId: "acme", type: "service" } as const;
   const jwks = { keys: [signingKey.publicJwk] };
-  emulator.registerPlugin({
-    clientId: "reporter",
-    tenantId: "acme",
-    type: "service",
-    jwks,
-    scopes,
-  });
+  emulator.registerPlugin({ ...plugin, jwks, scopes });
   emulator.registerServiceAccount({ clientId: "account", clientSecret, tenantId: "acme" });
 }
 
@@ -101,10 +96,8 @@ export async function startLoginDeployment(
   };
   const file = join(folder, "bivariant", "grants");
   const stored = async () => {
-    const names = await readdir(join(folder, "bivariant"), {
-      recursive: true,
-      withFileTypes: true,
-    });
+    const all = { recursive: true, withFileTypes: true } as const;
+    const names = await readdir(join(folder, "bivariant"), all);
     const files = names.filter((one) => one.isFile() && !one.name.endsWith(".key"));
     const texts = await Promise.all(
       files.map((one) => readFile(join(one.parentPath, one.name), "utf8")),

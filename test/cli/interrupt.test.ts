@@ -14,12 +14,9 @@ test.each(["detect", "doctor", "call listDevices", "token"])(
   },
 );
 
-test.each([
-  { command: "demo", seen: /A only/i, code: 130 },
-  { command: "generate --watch --variant-a none --out nowhere", seen: /Watching/, code: 0 },
-])("$command exits $code at Ctrl-C", async ({ command, seen, code }) => {
-  const running = startCli(command.split(" "));
-  await running.seen(seen);
+test("demo exits 130 at Ctrl-C", async () => {
+  const running = startCli(["demo"]);
+  await running.seen(/A only/i);
   running.interrupt();
-  expect(await running.ended).toMatchObject({ code });
+  expect(await running.ended).toMatchObject({ code: 130 });
 });

@@ -187,14 +187,6 @@ describe("parseAs", () => {
     const outcome = await answered({ failure: [404] }, answer, { parseAs: "stream" });
     expect(outcome).toMatchObject({ ok: false, error: { body: [7] } });
   });
-
-  test("of another name is rejected before anything is sent", async () => {
-    const fetch = scriptedFetch(() => Response.json({}));
-    const refused = { code: "option_invalid", option: "parseAs" };
-    for (const parseAs of ["xml", null])
-      expect(await rejectionOf(answered({}, {}, { parseAs }, { fetch }))).toMatchObject(refused);
-    expect(fetch.calls).toEqual([]);
-  });
 });
 
 test.each([
@@ -364,14 +356,6 @@ describe("maxResponseBytes", () => {
     const reading = ownCall({ own: {} }, endless.url)("own", init);
     expect(await rejectionOf(reading)).toMatchObject({ code: "response_too_large" });
     await expect.poll(() => closed).toBe(true);
-  });
-
-  test.each([0, 1.5, "1", null])("that is %s is rejected by service and by call", async (value) => {
-    const refused = { code: "option_invalid", option: "maxResponseBytes" };
-    const limits = { maxResponseBytes: value as never };
-    const make = () => ownCall({ own: {} }, base, limits);
-    expect(make).toThrow(expect.objectContaining(refused));
-    expect(await rejectionOf(ownCall({ own: {} }, base)("own", limits))).toMatchObject(refused);
   });
 });
 

@@ -150,13 +150,6 @@ describe("timeoutMs of a call", () => {
     expect(error).toMatchObject({ code: "timed_out" });
     expect(fetch.calls).toHaveLength(2);
   });
-
-  test.each([0, "5", null])("%j is rejected", async (timeoutMs) => {
-    const { call, fetch } = scriptedService("A");
-    const error = await rejectionOf(call("listDevices", { timeoutMs }));
-    expect(error).toMatchObject({ code: "option_invalid", option: "timeoutMs" });
-    expect(fetch.calls).toHaveLength(0);
-  });
 });
 
 describe("idempotent: true", () => {
@@ -199,13 +192,6 @@ describe("idempotent: true", () => {
     expect(error).toMatchObject({ retryable: false, message });
     expect(server.requests).toHaveLength(1);
   });
-
-  test.each(["yes", null])("as %j is rejected", async (idempotent) => {
-    const { call, fetch } = scriptedService("A");
-    const error = await rejectionOf(call("listDevices", { idempotent }));
-    expect(error).toMatchObject({ code: "option_invalid", option: "idempotent" });
-    expect(fetch.calls).toHaveLength(0);
-  });
 });
 
 describe("requestId", () => {
@@ -228,4 +214,32 @@ test("the error that unwrap throws has the headers of the answer, which it does 
   const error = await rejectionOf(unwrap(service.call("listDevices")));
   expect(isApiError(error) && error.headers.get("x-request-id")).toBe("of-the-service");
   expect(shown(error)).not.toContain("canary");
+});
+
+describe("a value of the wrong kind is refused before anything is sent,", () => {
+  const rows = (option: string, ...values: unknown[]) => values.map((value) => ({ option, value }));
+
+  test.each([
+    ...rows("maxRetries", -1, null),
+    ...rows("maxResponseBytes", 0, 1.5, "1", null),
+    ...rows("unauthorizedStatuses", 401, ["401"], [302]),
+    ...rows("bodyInMessage", "yes", null),
+    ...rows("intercept", {}),
+  ])("for a service: $option $value", ({ option, value }) => {
+    const make = () => scriptedService("A", undefined, { [option]: value } as never);
+    expect(make).toThrow(expect.objectContaining({ code: "option_invalid", option }));
+  });
+
+  test.each([
+    ...rows("timeoutMs", 0, "5", null),
+    ...rows("idempotent", "yes", null),
+    ...rows("maxRetries", -1, null),
+    ...rows("maxResponseBytes", 0, 1.5, "1", null),
+    ...rows("parseAs", "xml", null),
+  ])("for a call: $option $value", async ({ option, value }) => {
+    const { call, fetch } = scriptedService("A");
+    const error = await rejectionOf(call("listDevices", { [option]: value }));
+    expect(error).toMatchObject({ code: "option_invalid", option });
+    expect(fetch.calls).toEqual([]);
+  });
 });

@@ -184,8 +184,3 @@ test("a POST after whose answer intercept fails may have been processed", async 
   const message = expect.stringContaining("may have been processed");
   expect(fault).toMatchObject({ code: "network_failed", retryable: false, message });
 });
-
-test("an intercept that is not a function is rejected", () => {
-  const make = () => scriptedService("B", undefined, { intercept: {} as never });
-  expect(make).toThrow(expect.objectContaining({ code: "option_invalid", option: "intercept" }));
-});

@@ -165,11 +165,4 @@ describe("bodyInMessage", () => {
     replayed.clock.advance(60_000);
     expect(await messageOf(replayed)).toMatch(/sent once more.* The body is left out/);
   });
-
-  test.each(["yes", null])("%j is refused", (bodyInMessage) => {
-    const make = () => scriptedService("A", undefined, { bodyInMessage: bodyInMessage as never });
-    expect(make).toThrow(
-      expect.objectContaining({ code: "option_invalid", option: "bodyInMessage" }),
-    );
-  });
 });

@@ -198,10 +198,4 @@ describe.each(["A", "B"] as const)("the option unauthorizedStatuses, Variant %s"
     const { status: final } = await (await connector.connect(target)).call("listDevices");
     expect([final, answers.length]).toEqual([200, 0]);
   });
-
-  test.each([401, ["401"], [302]])("is rejected if it is %j", (unauthorizedStatuses) => {
-    const refusal = { code: "option_invalid", option: "unauthorizedStatuses" };
-    const make = () => scriptedService(variant, ok, { unauthorizedStatuses } as never);
-    expect(make).toThrow(expect.objectContaining(refusal));
-  });
 });

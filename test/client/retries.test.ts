@@ -104,16 +104,6 @@ test.each([
   expect(fetch.calls).toHaveLength(sent);
 });
 
-test.each([-1, null])(
-  "maxRetries: %j is rejected, for a service and for a call",
-  async (maxRetries) => {
-    const refusal = expect.objectContaining({ code: "option_invalid", option: "maxRetries" });
-    expect(() => scriptedService("A", undefined, { maxRetries } as never)).toThrow(refusal);
-    const calling = scriptedService("A").call("listDevices", { maxRetries });
-    expect(await rejectionOf(calling)).toEqual(refusal);
-  },
-);
-
 test.each([400, 404, 408, 500, 501])("a call answered %d is sent once", async (status) => {
   const { call, fetch } = troubledService([status]);
   expect(await call("GET")).toMatchObject({ status, retries: 0 });

@@ -250,12 +250,4 @@ describe.each(["A", "B"] as const)("a redirect, Variant %s", (variant) => {
     expect(auth.invalidated).toEqual([]);
     expect(fetch.calls).toHaveLength(2);
   });
-
-  test("of a call drops the bearer outside too", async () => {
-    const { service, fetch } = client(variant, (_call, index) =>
-      index === 1 ? Response.json(["elsewhere"]) : redirect("https://evil.example/x"),
-    );
-    await service.call("listDevices");
-    expect(fetch.calls.map(({ headers }) => headers.has("authorization"))).toEqual([true, false]);
-  });
 });

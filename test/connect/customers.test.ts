@@ -102,6 +102,7 @@ const needs = (kind: string) =>
 test.each([
   { serves: "B", has: "A", asked: "B", outcome: needs("a credential of Variant B") },
   { serves: "AB", has: "", asked: "AB", outcome: needs("a credential of Variant A or B") },
+  { serves: "AB", has: "B", asked: "AB", outcome: "B, undetected" },
   { serves: "A", has: "A", isSilent: true, asked: "AB", outcome: "A, undetected" },
   { serves: "AB", has: "AB", isSilent: true, asked: "AB", outcome: "variant_unknown" },
 ])(

@@ -29,41 +29,33 @@ const many = (count: number) =>
     index % 2 === 0 ? 1 : "a",
   ]);
 
+const integer = { type: "integer" };
+const nullOrNumber = { type: ["null", "number"] };
+const textOrInteger = { type: ["integer", "string"] };
+const arrayOf = (items: object) => ({ type: "array", items });
+const batteries = mapOf(objectOf({ battery: integer }));
+const doors = mapOf(objectOf({ battery: integer, id: string }));
+const beside = (properties: object) => ({
+  ...objectOf(properties),
+  additionalProperties: { type: "boolean" },
+});
+const either = { anyOf: [textOrInteger, objectOf({ id: string })] };
+const named = objectOf({ id: string, name: string }, ["id"]);
+const withoutName = [[{ id: "a", name: "b" }], [{ id: "c" }]];
+const byName = { front: door("front"), back: door("back") };
+const oneEach = [..."abcdef"].map((name) => ({ [name]: door("x") }));
+const mixed = { id: "a", size: 1, "Front door": true };
+const odd = JSON.parse('{ "__proto__": true, "id": "a", "valueOf": false }');
+const days = [{ "2026-01-02": 1 }, { today: 2.5 }];
+
 /** Samples of one operation, and the schema of all of them. */
-const samples: readonly {
-  readonly name: string;
-  readonly values: readonly unknown[];
-  readonly schema: object;
-}[] = [
-  {
-    name: "a member that one answer lacks is not required",
-    values: [[{ id: "a", name: "b" }], [{ id: "c" }]],
-    schema: { type: "array", items: objectOf({ id: string, name: string }, ["id"]) },
-  },
-  {
-    name: "an integer, a number and null become number or null",
-    values: [[1], [1.5], [null]],
-    schema: { type: "array", items: { type: ["null", "number"] } },
-  },
-  {
-    name: "an empty list adds nothing to a list with items",
-    values: [[], ["a"]],
-    schema: { type: "array", items: string },
-  },
-  { name: "only empty lists leave the items open", values: [[], []], schema: { type: "array" } },
-  {
-    name: "items of several types are alternatives",
-    values: [["a", 1, { id: "b" }]],
-    schema: {
-      type: "array",
-      items: { anyOf: [{ type: ["integer", "string"] }, objectOf({ id: string })] },
-    },
-  },
-  {
-    name: "names are sorted",
-    values: [{ b: 1, a: 1 }],
-    schema: objectOf({ a: { type: "integer" }, b: { type: "integer" } }),
-  },
+const samples: readonly (readonly [name: string, values: readonly unknown[], schema: object])[] = [
+  ["a member that one answer lacks is not required", withoutName, arrayOf(named)],
+  ["integers, numbers and null are number or null", [[1], [1.5], [null]], arrayOf(nullOrNumber)],
+  ["an empty list adds nothing to a list with items", [[], ["a"]], arrayOf(string)],
+  ["only empty lists leave the items open", [[], []], { type: "array" }],
+  ["items of several types are alternatives", [["a", 1, { id: "b" }]], arrayOf(either)],
+  ["names are sorted", [{ b: 1, a: 1 }], objectOf({ a: integer, b: integer })],
   ...[
     ["e-mail addresses", "ada@example.com", "eve@example.com"],
     ["dates", "2026-01-02", "2026-01-03"],
@@ -71,48 +63,20 @@ const samples: readonly {
     ["numbers at the end", "device-1", "device-2"],
     ["numbered names", "room1", "room2"],
     ["texts", "Front door", "Back door"],
-  ].map(([kind, ...names]) => ({
-    name: `an object keyed by ${kind} is a map`,
-    values: [Object.fromEntries(names.map((name) => [name, { battery: 3 }]))],
-    schema: mapOf(objectOf({ battery: { type: "integer" } })),
-  })),
-  {
-    name: "an object whose members repeat their names is a map",
-    values: [{ front: door("front"), back: door("back") }],
-    schema: mapOf(objectOf({ battery: { type: "integer" }, id: string })),
-  },
-  {
-    name: "many members of one shape in several answers are a map",
-    values: [..."abcdef"].map((name) => ({ [name]: door("x") })),
-    schema: mapOf(objectOf({ battery: { type: "integer" }, id: string })),
-  },
-  {
-    name: "a map in one answer and fields in another are a map",
-    values: [{ "2026-01-02": 1 }, { today: 2.5 }],
-    schema: mapOf({ type: "number" }),
-  },
-  {
-    name: "among fields of several types a name that may be a value is not shown",
-    values: [{ id: "a", size: 1, "Front door": true }],
-    schema: {
-      ...objectOf({ id: string, size: { type: "integer" } }),
-      additionalProperties: { type: "boolean" },
-    },
-  },
-  {
-    name: "members named __proto__ and valueOf are not shown",
-    values: [JSON.parse('{ "__proto__": true, "id": "a", "valueOf": false }')],
-    schema: { ...objectOf({ id: string }), additionalProperties: { type: "boolean" } },
-  },
-  {
-    name: "thousands of members are a map",
-    values: [Object.fromEntries(many(5_000))],
-    schema: mapOf({ type: ["integer", "string"] }),
-  },
+  ].map(([kind, ...names]) => {
+    const value = Object.fromEntries(names.map((name) => [name, { battery: 3 }]));
+    return [`an object keyed by ${kind} is a map`, [value], batteries] as const;
+  }),
+  ["an object whose members repeat their names is a map", [byName], doors],
+  ["many members of one shape in several answers are a map", oneEach, doors],
+  ["a map in one answer and fields in another are a map", days, mapOf({ type: "number" })],
+  ["a name that may be a value is not a field", [mixed], beside({ id: string, size: integer })],
+  ["members named __proto__ and valueOf are not shown", [odd], beside({ id: string })],
+  ["thousands of members are a map", [Object.fromEntries(many(5_000))], mapOf(textOrInteger)],
 ];
 
 describe("the schema of samples", () => {
-  test.each(samples)("$name", ({ values, schema }) => {
+  test.each(samples)("%s", (_, values, schema) => {
     const merged = mergeObserved(values.map((value) => inferSchema(value)));
     expect(merged).toEqual(schema);
     for (const value of values) expect(isValid(merged, value)).toBe(true);
@@ -120,9 +84,7 @@ describe("the schema of samples", () => {
 
   test("a known id is not shown as the name of a member", () => {
     const schema = inferSchema({ acme: [door("a")] }, new Set(["acme"]));
-    expect(schema).toEqual(
-      mapOf({ type: "array", items: objectOf({ battery: { type: "integer" }, id: string }) }),
-    );
+    expect(schema).toEqual(mapOf(arrayOf(objectOf({ battery: integer, id: string }))));
   });
 
   test("a sample that is nested 100,000 levels deep has a small schema", () => {

@@ -3,10 +3,9 @@ import { Server } from "node:http";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Emulator, Fault } from "../../src/emulator/index.js";
 import { collectGarbage, rejectionOf } from "../support/wait.js";
-import { PluginClient } from "./deployment.js";
+import { PluginClient, TOKEN_PATH_A as TOKEN } from "./deployment.js";
 import { watchedTimers, ways } from "./two-ways.js";
 
-const TOKEN = "/api/v1/acme/external-plugin/oauth/token";
 const HOUR_MS = 3_600_000;
 /** The time for one byte at a hundredth of a byte per second. */
 const DROP_MS = 100_000;

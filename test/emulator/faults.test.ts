@@ -1,10 +1,9 @@
 // The effect of each fault on the caller, in-process and over HTTP, and its journal entry.
 import { describe, expect, test } from "vitest";
 import type { Fault } from "../../src/emulator/index.js";
-import { accessTokenIn, PluginClient, START } from "./deployment.js";
+import { accessTokenIn, PluginClient, START, TOKEN_PATH_A as TOKEN } from "./deployment.js";
 import { type Observed, observe, ways } from "./two-ways.js";
 
-const TOKEN = "/api/v1/acme/external-plugin/oauth/token";
 const DEVICES = "/api/v1/acme/devices";
 
 interface Row {

@@ -82,7 +82,7 @@ describe("an entry", () => {
     {
       name: "of a token request by GET has the tenant in the path",
       ask: (client) => client.emulator.fetch(client.tokenUrl()),
-      entry: { status: 405, tenantId: "acme" },
+      entry: { status: 405, tenantId: "acme", operation: undefined, rule: "token-request.method" },
     },
     {
       name: "of a login's code has its grant, which the request omits",
@@ -153,7 +153,7 @@ describe("a filter", () => {
     await plugin.launchedToken();
     await plugin.requestToken({ tenantId: "globex" });
     plugin.now += 1000;
-    await plugin.call(token);
+    await plugin.call(token, "/api/v1/acme/devices?page=1");
     await plugin.call(token, "/api/v1/acme/schedules/s1/executions", { method: "POST" });
     await fetch("/host/acme");
     const { now: since } = plugin;

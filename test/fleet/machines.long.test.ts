@@ -4,16 +4,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import type { Emulator, EmulatorOptions } from "../../src/emulator/index.js";
-import { createConnector, memoryStore } from "../../src/index.js";
 import { temporaryFolder } from "../stores/temporary-folder.js";
-import {
-  ACCOUNT_ID,
-  ACCOUNT_SECRET,
-  deployment,
-  PLUGIN_ID,
-  plugin,
-} from "../support/deployment.js";
-import { otherRsaKey, pkcs8, publicJwk, rsaKey } from "../support/keys.js";
+import { ACCOUNT_ID, ACCOUNT_SECRET, deployment, PLUGIN_ID } from "../support/deployment.js";
+import { otherRsaKey, pkcs8, rsaKey } from "../support/keys.js";
 import { describeWithRedis, startRedis } from "../support/redis.js";
 import type { Settings } from "./process.js";
 import { type FleetProcess, startProcess } from "./rig.js";
@@ -85,31 +78,6 @@ describeWithRedis("processes with one tenant", () => {
     expect(statuses(emulator)).toEqual([200]);
   });
 
-  test("a 429 that one process met stops those with other clients of the tenant", async () => {
-    const emulator = await listening();
-    const shared = {
-      tenantId: "acme",
-      type: "service",
-      jwks: { keys: [publicJwk(rsaKey())] },
-    } as const;
-    for (let index = 0; index < 16; index++)
-      emulator.registerPlugin({ ...shared, clientId: `client-${index}` });
-    const redis = await inRedis();
-    const settingsOf: SettingsOf = (index) => ({
-      ...redis(index),
-      plugin: pluginOf(`client-${index}`),
-    });
-    const processes = await startProcesses(16, emulator, settingsOf);
-    emulator.faults.add({ name: "rate-limited", retryAfter: 4 });
-    begin(processes.slice(0, 1));
-    await expect.poll(() => processes[0]?.all("event")).toContain("rate_limited");
-    begin(processes.slice(1));
-    await expectTokens(processes, 1);
-    expect(statuses(emulator)).toEqual([429, ...Array(16).fill(200)]);
-    const [limited = 0, ...others] = emulator.journal.entries().map(({ at }) => at);
-    expect(Math.min(...others) - limited).toBeGreaterThanOrEqual(4_000);
-  });
-
   test("16 with a wrong key send one request for each step of the backoff", async () => {
     const emulator = await listening();
     const wrong = { clientId: PLUGIN_ID, privateKey: pkcs8(otherRsaKey()) };
@@ -148,16 +116,4 @@ describeWithRedis("processes with one tenant", () => {
       expect(ofStore).toEqual(["store_failed", "store_recovered"]);
     }
   });
-});
-
-test("one process with 32 connectors on one store in memory sends one token request", async () => {
-  const emulator = await listening();
-  const store = memoryStore();
-  const asked = Array.from({ length: 32 }, async () => {
-    const connector = createConnector({ store, credentials: [plugin()] });
-    const { auth } = await connector.connect({ baseUrl: emulator.url ?? "", tenantId: "acme" });
-    return (await auth.getAccessToken()).value;
-  });
-  expect(new Set(await Promise.all(asked)).size).toBe(1);
-  expect(statuses(emulator)).toEqual([200]);
 });

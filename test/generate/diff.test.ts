@@ -1,10 +1,7 @@
-// `diffDocuments` and `diffVariants`: the levels of changes, differences of variants, and what is
-// refused.
-import { once } from "node:events";
+// `diffDocuments` and `diffVariants`: levels of changes, differences of variants, refusals.
 import { existsSync, readFileSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -16,6 +13,7 @@ import {
   type GenerateErrorCode,
   type Level,
 } from "../../src/generate/index.js";
+import { servingOn } from "../support/recording-server.js";
 import { ONE_OPERATION, openapi } from "./sample-documents.js";
 
 const folder = await mkdtemp(join(tmpdir(), "bivariant-diff-"));
@@ -263,9 +261,8 @@ describe("diffDocuments", () => {
     const server = createServer((_, response) => {
       requests += 1;
       response.end("{}");
-    }).listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const $ref = `http://127.0.0.1:${(server.address() as AddressInfo).port}/secret`;
+    });
+    const $ref = `http://127.0.0.1:${await servingOn(server)}/secret`;
     const content = { "text/plain": { schema: text, example: { $ref } } };
     const responses = { 200: { description: ".", content } };
     const document = openapi({ "/v1/a": { get: { operationId: "a", responses } } });
@@ -274,25 +271,15 @@ describe("diffDocuments", () => {
       "new.json": document,
     });
     const { changes } = await diffDocuments(join(at, "old.json"), join(at, "new.json"));
-    server.close();
     expect({ changes, requests }).toMatchObject({ changes: [{ level: "additive" }], requests: 0 });
   });
 
-  test.each<{ name: string; document?: unknown; code: GenerateErrorCode; says: string }>([
-    { name: "a file that is missing", code: "document_unreadable", says: "no such file" },
-    {
-      name: "a document of the other variant",
-      document: inA,
-      code: "document_swapped",
-      says: "of Variant B",
-    },
-    {
-      name: "a misspelt method",
-      document: openapi({ "/v1/a": { psot: {} } }),
-      code: "document_invalid",
-      says: '"psot" is not a method',
-    },
-  ])("refuses $name", async ({ name, document, code, says }) => {
+  const misspelt = openapi({ "/v1/a": { psot: {} } });
+  test.each<[name: string, document: unknown, code: GenerateErrorCode, says: string]>([
+    ["a file that is missing", undefined, "document_unreadable", "no such file"],
+    ["a document of the other variant", inA, "document_swapped", "of Variant B"],
+    ["a misspelt method", misspelt, "document_invalid", '"psot" is not a method'],
+  ])("refuses %s", async (name, document, code, says) => {
     const files = document === undefined ? {} : { "document.json": document };
     const at = await written(name, { ...files, "variant-b.json": inB });
     const refused = diffDocuments(join(at, "variant-b.json"), join(at, "document.json"));
@@ -333,14 +320,11 @@ describe("the program of Redocly", () => {
     expect(report.changes).toEqual(["REDOCLY_TELEMETRY", "REDOCLY_SUPPRESS_UPDATE_NOTICE"]);
   });
 
+  const crash = 'process.stderr.write("║ Node.js 20 ║\\nthe disk is full\\n"); process.exit(2)';
   test.each([
-    {
-      name: "crashes",
-      source: 'process.stderr.write("║ Node.js 20 ║\\nthe disk is full\\n"); process.exit(2)',
-      says: "the disk is full",
-    },
-    { name: "prints another report", source: 'console.log("{}")', says: "it printed no report" },
-  ])("is reported when it $name", async ({ source, says }) => {
+    ["crashes", crash, "the disk is full"],
+    ["prints another report", 'console.log("{}")', "it printed no report"],
+  ])("is reported when it %s", async (_, source, says) => {
     const words = `redocly diff failed: [^║]*${says}[^║]*npm install`;
     const message = expect.stringMatching(words);
     await expect(run(source)).rejects.toMatchObject({ code: "diff_failed", message });

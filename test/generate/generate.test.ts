@@ -1,5 +1,4 @@
 // `generate` and `checkGenerated`: what they write, which drift they report, and what stops them.
-import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -43,16 +42,6 @@ describe("generate", () => {
     const again = join(`${out}-again`, "below");
     await generate({ documents, out: again });
     expect(await contents(again)).toEqual(await contents(out));
-  });
-
-  test("writes into every file that it is generated, and the hash of its document", async () => {
-    const { documents, out } = await generated();
-    const text = await readFile(documents.A);
-    const hash = createHash("sha256").update(text).digest("hex");
-    for (const [name, content] of Object.entries(await contents(out))) {
-      if (name !== "variant-b.ts") expect(content, name).toContain(hash);
-      expect(content, name).toContain("do not edit");
-    }
   });
 
   test("ignores line ends and a byte order mark", async () => {

@@ -1,5 +1,4 @@
-// Older versions of OpenAPI: they are read as OpenAPI 3.1, with the lines of the document as it is
-// written.
+// Older versions of OpenAPI are read as 3.1, with the lines of the document as it is written.
 import { readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -30,67 +29,40 @@ describe("a document of OpenAPI 3.0", () => {
     return { ...openapi(paths, { schemas: { Thing } }), openapi: version };
   };
   const anyOfNull = (schema: object) => ({ anyOf: [schema, { type: "null" }] });
-  const properties = (more: object) => ({ type: "object", properties: more });
+  const orNull = { type: ["string", "null"] };
+  const having = (a: object) => ({ type: "object", properties: { a } });
+  const files = (more: object) => having({ type: "array", items: { ...string, ...more } });
+  const bytes = (more: object) => having({ ...string, ...more, default: "dGV4dA==" });
+  const named = (format: object) => ({ properties: { example: string, nullable: string, format } });
+  const limits = { minimum: 1, exclusiveMinimum: true, maximum: 9, exclusiveMaximum: false };
+  const [combined, title, description] = [{ allOf: [string] }, "A", "A."];
+  const shown = { type: "object", example: { ...nullable, $ref: "#/nowhere" } };
+  const beside = { ...thing, maxLength: 3, type: "string", description };
+  const ignored =
+    /^a\.yaml:\d+:\d+#\/components\/schemas\/Thing\/properties\/a: before .*: maxLength, type\./;
 
-  test.each([
-    { name: "null for a text", in30: nullable, in31: { type: ["string", "null"] } },
-    {
-      name: "null among values",
-      in30: { ...nullable, enum: ["cat"] },
-      in31: { type: ["string", "null"], enum: ["cat", null] },
-    },
-    {
-      name: "null for what is combined",
-      in30: { allOf: [string], nullable: true, title: "A" },
-      in31: { title: "A", ...anyOfNull({ allOf: [string] }) },
-    },
-    {
-      name: "files",
-      in30: properties({ a: { type: "array", items: { ...string, format: "binary" } } }),
-      in31: properties({
-        a: { type: "array", items: { ...string, contentMediaType: "application/octet-stream" } },
-      }),
-    },
-    {
-      name: "bytes",
-      in30: properties({ a: { ...string, format: "byte", default: "dGV4dA==" } }),
-      in31: properties({ a: { ...string, contentEncoding: "base64", default: "dGV4dA==" } }),
-    },
-    { name: "an example", in30: { example: 7 }, in31: { examples: [7] } },
-    {
-      name: "null for a reference",
-      in30: properties({ a: { ...thing, nullable: true, description: "A." } }),
-      in31: properties({ a: { description: "A.", ...anyOfNull(thing) } }),
-    },
-    {
-      name: "limits that are not reached",
-      in30: { minimum: 1, exclusiveMinimum: true, maximum: 9, exclusiveMaximum: false },
-      in31: { exclusiveMinimum: 1, maximum: 9 },
-    },
-    {
-      name: "properties with the names of keywords",
-      in30: { properties: { example: string, nullable: string, format: nullable } },
-      in31: {
-        properties: { example: string, nullable: string, format: { type: ["string", "null"] } },
-      },
-    },
-    {
-      name: "an example that looks like a schema",
-      in30: { type: "object", example: { ...nullable, $ref: "#/nowhere" } },
-      in31: { type: "object", example: { ...nullable, $ref: "#/nowhere" } },
-    },
-    {
-      name: "keywords beside a reference, which 3.0 ignores",
-      in30: { properties: { a: { ...thing, maxLength: 3, type: "string", description: "A." } } },
-      in31: { properties: { a: { ...thing, description: "A." } } },
-      warnings: [
-        expect.stringMatching(
-          /^a\.yaml:\d+:\d+#\/components\/schemas\/Thing\/properties\/a: before .*: maxLength, type\./,
-        ),
-      ],
-    },
-  ])("with $name gives the types, requests, checks and answers of 3.1", async (row) => {
-    const { in30, in31, warnings = [] } = row;
+  test.each<[name: string, in30: object, in31: object, warning?: RegExp]>([
+    ["null for a text", nullable, orNull],
+    ["null among values", { ...nullable, enum: ["cat"] }, { ...orNull, enum: ["cat", null] }],
+    ["null for parts", { ...combined, nullable: true, title }, { title, ...anyOfNull(combined) }],
+    ["files", files({ format: "binary" }), files({ contentMediaType: "application/octet-stream" })],
+    ["bytes", bytes({ format: "byte" }), bytes({ contentEncoding: "base64" })],
+    ["an example", { example: 7 }, { examples: [7] }],
+    [
+      "null for a reference",
+      having({ ...thing, nullable: true, description }),
+      having({ description, ...anyOfNull(thing) }),
+    ],
+    ["limits that are not reached", limits, { exclusiveMinimum: 1, maximum: 9 }],
+    ["properties with the names of keywords", named(nullable), named(orNull)],
+    ["an example that looks like a schema", shown, shown],
+    [
+      "keywords beside a reference, which 3.0 ignores",
+      { properties: { a: beside } },
+      { properties: { a: { ...thing, description } } },
+      ignored,
+    ],
+  ])("with %s gives types, requests, checks and answers of 3.1", async (_, in30, in31, warning) => {
     const before = await generated(written(in30, "3.0.3"));
     const after = await generated(written(in31, "3.1.0"));
     // The client makes a request from the table in operations.ts.
@@ -102,9 +74,10 @@ describe("a document of OpenAPI 3.0", () => {
     const message = "a.yaml: OpenAPI 3.0.3 is read as OpenAPI 3.1";
     expect(before.notices).toEqual([
       { level: "note", code: "document_upgraded", document: "a.yaml", message },
-      ...warnings.map((message) =>
-        expect.objectContaining({ level: "warning", code: "part_ignored", message }),
-      ),
+      ...(warning === undefined ? [] : [warning]).map((text) => {
+        const message = expect.stringMatching(text);
+        return expect.objectContaining({ level: "warning", code: "part_ignored", message });
+      }),
     ]);
     expect(after.notices).toEqual([]);
   });

@@ -1,5 +1,4 @@
-// A small service for tests of time and order: the test answers its token requests, and its API
-// checks each bearer.
+// A small service for tests of time and order: the test answers its token requests.
 import "../support/load-at-once.js";
 import {
   type AccessToken,
@@ -13,12 +12,11 @@ import {
 } from "../../src/index.js";
 import { BASE_URL, type RecordedAuth, recordedAuth } from "../support/auth.js";
 import { steppedClock } from "../support/clock.js";
+import { tokenAnswer } from "../support/fetch.js";
 import { settle } from "../support/wait.js";
 
 export interface SeenTokenRequest {
   readonly tenantId: string;
-  /** Epoch milliseconds. */
-  readonly at: number;
   readonly signal: AbortSignal;
   /** Answers the request. An Error stands for a network fault. */
   readonly answer: (response: Response | Error) => void;
@@ -26,12 +24,9 @@ export interface SeenTokenRequest {
 
 export interface FakeServiceOptions {
   readonly variant: Variant;
-  readonly now: () => number;
   readonly lifetimeSeconds?: number;
   /** Called for each token request. By default each is answered with a token at once. */
   readonly onTokenRequest?: (request: SeenTokenRequest) => void;
-  /** Returns the status of an API call. Default: 200. */
-  readonly apiStatus?: (tenantId: string) => number;
 }
 
 export interface FakeService {
@@ -39,30 +34,19 @@ export interface FakeService {
   readonly tokenRequests: SeenTokenRequest[];
   /** The most token requests of one tenant that were in flight at once. */
   readonly mostInFlight: () => number;
-  readonly apiCalls: () => number;
   readonly credential: MachineCredential;
   /** Makes an answer with a fresh token of a tenant. */
   readonly token: (tenantId: string) => Response;
-  /** The route of a tenant, relative to the base URL. */
-  readonly route: (tenantId: string) => string;
 }
 
 export function fakeService(options: FakeServiceOptions): FakeService {
-  const { variant, now, lifetimeSeconds = 3_600 } = options;
+  const { variant, lifetimeSeconds = 3_600 } = options;
   let issued = 0;
   const tokenRequests: SeenTokenRequest[] = [];
   const inFlight = new Map<string, number>();
   let most = 0;
-  let calls = 0;
 
-  const token = (tenantId: string) => {
-    const value = `token-${tenantId}-${++issued}`;
-    return Response.json({
-      access_token: value,
-      token_type: "Bearer",
-      expires_in: lifetimeSeconds,
-    });
-  };
+  const token = (tenantId: string) => tokenAnswer(`token-${tenantId}-${++issued}`, lifetimeSeconds);
 
   const requestToken = (tenantId: string, signal: AbortSignal) => {
     const count = (by: number) =>
@@ -83,28 +67,20 @@ export function fakeService(options: FakeServiceOptions): FakeService {
         if (response instanceof Error) reject(response);
         else resolve(response);
       };
-      const request = { tenantId, at: now(), signal, answer };
+      const request = { tenantId, signal, answer };
       tokenRequests.push(request);
       if (options.onTokenRequest === undefined) answer(token(tenantId));
       else options.onTokenRequest(request);
     });
   };
 
-  const callApi = (tenantId: string) => {
-    calls++;
-    return new Response("[]", { status: options.apiStatus?.(tenantId) ?? 200 });
-  };
-
   return {
     tokenRequests,
     mostInFlight: () => most,
-    apiCalls: () => calls,
     token,
-    route: (tenantId) =>
-      variant === "A" ? `api/v1/${tenantId}/devices` : `v1/devices?of=${tenantId}`,
     credential: variant === "A" ? unsignedPlugin() : accountOfTenant(),
     async fetch(url, init = {}) {
-      const { pathname, searchParams } = new URL(url);
+      const { pathname } = new URL(url);
       const signal = init.signal ?? new AbortController().signal;
       signal.throwIfAborted();
       if (pathname === "/v1/auth/token")
@@ -113,8 +89,7 @@ export function fakeService(options: FakeServiceOptions): FakeService {
           signal,
         );
       const [, , , tenantId = ""] = pathname.split("/");
-      if (pathname.endsWith("/oauth/token")) return requestToken(tenantId, signal);
-      return callApi(searchParams.get("of") ?? tenantId);
+      return requestToken(tenantId, signal);
     },
   };
 }
@@ -149,7 +124,7 @@ export function answeredAuth(
   const clock = steppedClock();
   const pending: SeenTokenRequest[] = [];
   const onTokenRequest = (one: SeenTokenRequest) => void pending.push(one);
-  const service = fakeService({ variant, now: clock.now, onTokenRequest });
+  const service = fakeService({ variant, onTokenRequest });
   const { credential, fetch } = service;
   const recorded = recordedAuth({ credential, fetch, clock, ...options });
   const answer: AnsweredAuth["answer"] = async (response) => {

@@ -23,7 +23,7 @@ describe("the private key of many tenants", () => {
       const importKey = vi.spyOn(crypto.subtle, "importKey");
       const settings = { clientId: "plugin", privateKey: privateKey() };
       const credential = servicePlugin(isFunction ? () => settings : settings);
-      const { fetch } = fakeService({ variant: "A", now: Date.now });
+      const { fetch } = fakeService({ variant: "A" });
       await Promise.all(tenantIds(tenants).map(tokensOf({ credential, fetch }, {})));
       const { length } = importKey.mock.calls;
       importKey.mockRestore();
@@ -38,7 +38,7 @@ describe("the private key of many tenants", () => {
 describe.each(["A", "B"] as const)("a connector for tenants of Variant %s", (variant) => {
   const connected = (onTokenRequest?: (request: SeenTokenRequest) => void) => {
     const { now } = steppedClock();
-    const service = fakeService({ variant, now, ...(onTokenRequest && { onTokenRequest }) });
+    const service = fakeService({ variant, ...(onTokenRequest && { onTokenRequest }) });
     return { service, tokenOf: tokensOf(service, { clock: { now }, retryDeadlineMs: 0 }) };
   };
 
@@ -78,7 +78,6 @@ describe("bounded memory", () => {
     const pending: SeenTokenRequest[] = [];
     const service = fakeService({
       variant: "B",
-      now: clock.now,
       onTokenRequest: (request) => {
         if (request.tenantId === "tenant-0") pending.push(request);
         else request.answer(service.token(request.tenantId));
@@ -107,7 +106,6 @@ describe("bounded memory", () => {
     const clock = steppedClock();
     const service = fakeService({
       variant: "B",
-      now: clock.now,
       onTokenRequest: ({ tenantId, answer }) =>
         answer(tenantId === "tenant-0" ? limited() : service.token(tenantId)),
     });
@@ -116,15 +114,6 @@ describe("bounded memory", () => {
     for (const tenantId of tenantIds(12).slice(1)) await tokenOf(tenantId);
     expect(await rejectionOf(tokenOf("tenant-0"))).toMatchObject({ code: "rate_limited" });
     expect(service.tokenRequests.filter(({ tenantId }) => tenantId === "tenant-0")).toHaveLength(1);
-  });
-
-  test("a bounded store keeps the latest entries", async () => {
-    const store = memoryStore({ mostEntries: 2 });
-    for (const key of ["a", "b", "a", "c"]) await store.set(key, `value of ${key}`);
-    const values = await Promise.all(
-      ["a", "b", "c"].map(async (key) => (await store.get(key))?.value),
-    );
-    expect(values).toEqual(["value of a", undefined, "value of c"]);
   });
 
   test("a connector keeps the detections of at most maxTenants tenants, those that were used last", async () => {

@@ -73,27 +73,6 @@ describe("a launch", () => {
     expect(keyIds).toEqual(["old", "new"]);
   });
 
-  test("sends exactly the fields of the grant, and returns the operator's token", async () => {
-    const { fetch, redeem } = launch();
-    const auth = await redeem();
-    const [call] = fetch.calls;
-    expect(call?.url).toBe("https://service.example/api/v1/acme/external-plugin/oauth/token");
-    expect(Object.fromEntries(new URLSearchParams(call?.body))).toEqual({
-      grant_type: "authorization_code",
-      client_id: "planner",
-      code: "the-code",
-      code_verifier: codeVerifier,
-      client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
-      client_assertion: expect.stringMatching(/^eyJ/),
-    });
-    expect(await auth.getAccessToken()).toMatchObject({
-      value: "token-of-ada",
-      tenant: "acme",
-      operator,
-      roles: [{ name: "planner", group: "staff" }],
-    });
-  });
-
   test.each([
     { name: "unchanged", tenant: "umbrella", told: "umbrella" },
     { name: "empty if it echoes the token", tenant: "of token-of-ada", told: "" },

@@ -24,22 +24,6 @@ async function expiredLogin(given?: Parameters<typeof loggedIn>[0]): ReturnType<
 }
 
 describe("a refresh", () => {
-  test("sends the standard fields as JSON to the token path, and uses the new refresh token next", async () => {
-    const { auth, server, clock } = await loggedIn();
-    expect((await auth.getAccessToken()).value).toBe("access-token-1");
-    for (const round of [2, 3]) {
-      clock.advance(hourMs);
-      expect((await auth.getAccessToken()).value).toBe(`access-token-${round}`);
-    }
-    expect(server.refreshes).toEqual([
-      { grant_type: "refresh_token", refresh_token: "refresh-token-1", client_id: "portal" },
-      { grant_type: "refresh_token", refresh_token: "refresh-token-2", client_id: "portal" },
-    ]);
-    expect(server.fetch.calls.map(({ url }) => url)).toEqual(
-      Array(3).fill("https://service.example/v1/auth/token"),
-    );
-  });
-
   test("is sent again after a 429, although what other processes met cannot be read after it", async () => {
     const inner = memoryStore();
     let isDown = false;

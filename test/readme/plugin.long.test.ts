@@ -1,16 +1,15 @@
-// The whole plugin of the pages and its test, and the documents that the README changes: each runs
-// as it is printed.
+// The whole plugin of the pages, its test, and the documents of the README, run as printed.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { Page } from "playwright-core";
+import type { ConsoleMessage, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { generate } from "../../src/generate/index.js";
 import { pageBundle } from "../page/page-bundle.js";
 import { describeInChromium } from "../support/chromium.js";
-import { freePort } from "../support/recording-server.js";
+import { freePort, recordingServer } from "../support/recording-server.js";
 import { blockWith, bundleProgram, cacheFolder, compile, makeCacheFolder, root } from "./pages.js";
 
 const plugin = blockWith("js", "createServer(toNodeHandler(answer))");
@@ -108,6 +107,39 @@ describeInChromium("the whole plugin", (browser) => {
     await page.frames().at(-1)?.evaluate("location.reload()");
     await status.filter({ hasText: "opaque_code_missing" }).waitFor();
     expect(faults).toEqual([]);
+  });
+
+  test("can be used on a phone, by the keyboard alone, and fits there and on a desk", async () => {
+    const page = await open(hostUrl);
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.getByLabel("Operator").selectOption("ada");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    const button = page.getByRole("button", { name: "Planner" });
+    for (let steps = 0; steps < 10; steps++) {
+      if (await button.evaluate((element) => element === document.activeElement)) break;
+      await page.keyboard.press("Tab");
+    }
+    await page.keyboard.press("Enter");
+    const status = page.frameLocator("iframe").getByRole("status");
+    await status.filter({ hasText: severalNames }).waitFor();
+    const overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
+    for (const width of [390, 1280]) {
+      await page.setViewportSize({ width, height: 844 });
+      for (const frame of page.frames()) expect(await frame.evaluate(overflow)).toBe(0);
+    }
+    expect(faults).toEqual([]);
+  });
+
+  test("is not shown in a frame of a page that is not its host", async () => {
+    const headers = { "content-type": "text/html" };
+    const body = `<!doctype html><iframe src="${pageUrl}"></iframe>`;
+    const { url } = await recordingServer(() => ({ status: 200, headers, body }));
+    const page = await (await browser().newContext()).newPage();
+    const isRefusal = (message: ConsoleMessage) => message.text().includes("frame-ancestors");
+    const refused = page.waitForEvent("console", isRefusal);
+    await page.goto(url);
+    await refused;
+    expect(page.frames().map((frame) => frame.url())).not.toContain(pageUrl);
   });
 
   async function logInAt(url: string): Promise<void> {

@@ -1,5 +1,4 @@
-// The examples of the client's pages about calls, parameters, bodies, answers and streams: compiled
-// against generated code, and run.
+// The examples of the pages about calls, bodies, answers and streams: compiled, and run.
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -7,6 +6,7 @@ import { build } from "esbuild";
 import { beforeAll, describe, expect, test } from "vitest";
 import { generate } from "../../src/generate/index.js";
 import { createService } from "../../src/index.js";
+import { DONE, json, openapi } from "../generate/sample-documents.js";
 import { numberedAuth } from "../support/numbered-auth.js";
 import {
   type RecordedRequest,
@@ -15,96 +15,50 @@ import {
 } from "../support/recording-server.js";
 import { blockWith, compile, makeCacheFolder } from "./pages.js";
 
-const document = `openapi: 3.1.1
-info: { title: The documents of the page, version: "1" }
-paths:
-  /v1/areas/{area}/devices:
-    get:
-      operationId: findDevices
-      parameters:
-        - in: path
-          name: area
-          required: true
-          style: matrix
-          schema: { type: array, items: { type: [string, number] } }
-        - in: query
-          name: tags
-          style: pipeDelimited
-          schema: { $ref: "#/components/schemas/Texts" }
-        - in: query
-          name: filter
-          style: deepObject
-          explode: true
-          schema: { type: object, properties: { state: { type: string } } }
-        - in: query
-          name: near
-          content: { application/json: { schema: { $ref: "#/components/schemas/Numbers" } } }
-        - { in: header, name: X-Zones, schema: { $ref: "#/components/schemas/Texts" } }
-        - { in: cookie, name: theme, schema: { type: string } }
-      responses: { 200: { $ref: "#/components/responses/Devices" } }
-  /v1/photos:
-    post:
-      operationId: addPhoto
-      requestBody:
-        required: true
-        content:
-          multipart/form-data:
-            schema:
-              type: object
-              properties:
-                title: { type: string }
-                place: { $ref: "#/components/schemas/Numbers" }
-                tags: { $ref: "#/components/schemas/Texts" }
-                photo: { type: string, format: binary }
-      responses: { 200: { description: Done. } }
-  /v1/devices:
-    get:
-      operationId: listDevices
-      responses: { 200: { $ref: "#/components/responses/Devices" } }
-    post:
-      operationId: importDevices
-      requestBody:
-        required: true
-        content:
-          application/json: { schema: { $ref: "#/components/schemas/Devices" } }
-          text/csv: { schema: { type: string } }
-      responses: { 200: { description: Done. } }
-  /v1/firmware:
-    put:
-      operationId: uploadFirmware
-      requestBody: { required: true, content: { application/octet-stream: {} } }
-      responses: { 200: { description: Done. } }
-  /v1/report:
-    get:
-      operationId: getReport
-      responses:
-        200:
-          description: Done.
-          headers: { X-Pages: { required: true, schema: { type: integer } } }
-          content: { application/pdf: { schema: { type: string, format: binary } } }
-  /v1/events:
-    get:
-      operationId: watchDevices
-      responses:
-        200: { description: Events., content: { text/event-stream: { schema: { type: string } } } }
-  /v1/export:
-    get:
-      operationId: exportDevices
-      responses:
-        200:
-          description: Lines.
-          content: { application/x-ndjson: { schema: { $ref: "#/components/schemas/Device" } } }
-components:
-  responses:
-    Devices:
-      description: Done.
-      content: { application/json: { schema: { $ref: "#/components/schemas/Devices" } } }
-  schemas:
-    Device: { type: object, properties: { name: { type: string } }, required: [name] }
-    Devices: { type: array, items: { $ref: "#/components/schemas/Device" } }
-    Numbers: { type: object, additionalProperties: { type: number } }
-    Texts: { type: array, items: { type: string } }
-`;
+const text = { type: "string" };
+const list = (items: object) => ({ type: "array", items });
+const device = { type: "object", properties: { name: text }, required: ["name"] };
+const numbers = { type: "object", additionalProperties: { type: "number" } };
+const binary = { ...text, format: "binary" };
+const photo = { title: text, place: numbers, tags: list(text), photo: binary };
+const area = { name: "area", required: true, schema: list({ type: ["string", "number"] }) };
+const filter = { name: "filter", schema: { type: "object", properties: { state: text } } };
+const parameters = [
+  { in: "path", style: "matrix", ...area },
+  { in: "query", name: "tags", style: "pipeDelimited", schema: list(text) },
+  { in: "query", style: "deepObject", explode: true, ...filter },
+  { in: "query", name: "near", content: json(numbers) },
+  { in: "header", name: "X-Zones", schema: list(text) },
+  { in: "cookie", name: "theme", schema: text },
+];
+const taking = (content: object) => ({ requestBody: { required: true, content }, responses: DONE });
+const answering = (content: object, more: object = {}) => ({
+  responses: { 200: { description: "Done.", content, ...more } },
+});
+const multipart = taking({
+  "multipart/form-data": { schema: { type: "object", properties: photo } },
+});
+const imported = taking({ ...json(list(device)), "text/csv": { schema: text } });
+const firmware = taking({ "application/octet-stream": {} });
+const pages = { "X-Pages": { required: true, schema: { type: "integer" } } };
+const report = answering({ "application/pdf": { schema: binary } }, { headers: pages });
+const events = answering({ "text/event-stream": { schema: text } });
+const lines = answering({ "application/x-ndjson": { schema: device } });
+const found = answering(json(list(device)));
+
+/** The document of the pages. */
+const document = openapi({
+  "/v1/areas/{area}/devices": { get: { operationId: "findDevices", parameters, ...found } },
+  "/v1/photos": { post: { operationId: "addPhoto", ...multipart } },
+  "/v1/devices": {
+    get: { operationId: "listDevices", ...found },
+    post: { operationId: "importDevices", ...imported },
+  },
+  "/v1/firmware": { put: { operationId: "uploadFirmware", ...firmware } },
+  "/v1/report": { get: { operationId: "getReport", ...report } },
+  "/v1/events": { get: { operationId: "watchDevices", ...events } },
+  "/v1/export": { get: { operationId: "exportDevices", ...lines } },
+});
 
 const examples = {
   parameters: blockWith("ts", '"findDevices"'),
@@ -127,7 +81,7 @@ describe("the examples of the client's pages", () => {
   let folder = "";
   beforeAll(async () => {
     folder = makeCacheFolder();
-    writeFileSync(join(folder, "b.yaml"), document);
+    writeFileSync(join(folder, "b.yaml"), JSON.stringify(document));
     mkdirSync(join(folder, "generated"));
     await generate({ documents: { B: join(folder, "b.yaml") }, out: join(folder, "generated") });
     return () => rmSync(folder, { recursive: true, force: true });

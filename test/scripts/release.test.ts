@@ -15,16 +15,8 @@ test("nothing keeps a sound release back, and its notes are its chapter alone", 
 
 test.each([
   { name: "no repository", change: { repository: undefined }, says: "has no repository" },
-  {
-    name: "no chapter of the version",
-    change: { version: "1.3.0", tag: "v1.3.0" },
-    says: '"## 1.3.0"',
-  },
-  {
-    name: "another tag",
-    change: { tag: "v1.1.0" },
-    says: "The tag v1.1.0 is not that of the version 1.2.0",
-  },
+  { name: "no chapter of it", change: { version: "1.3.0", tag: "v1.3.0" }, says: '"## 1.3.0"' },
+  { name: "another tag", change: { tag: "v1.1.0" }, says: "v1.1.0 is not that of the version" },
   { name: "a changed working tree", change: { status: " M a.ts" }, says: "Commit them first" },
 ])("$name keeps it back", ({ change, says }) => {
   expect(obstacles({ ...sound, ...change })).toEqual([expect.stringContaining(says)]);

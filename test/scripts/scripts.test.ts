@@ -93,26 +93,17 @@ exit 0
 `;
   const report = (passed: number, failed = 0, skipped = 0) =>
     JSON.stringify({ numPassedTests: passed, numFailedTests: failed, numPendingTests: skipped });
+  const of = (passed: number, failed: number) => `${passed} passed, ${failed} failed`;
 
   test.each([
-    { name: "everything passes", last: "9 passed, 0 failed" },
-    {
-      name: "a long test fails",
-      fails: "test:long",
-      long: report(1, 1),
-      last: "8 passed, 1 failed",
-    },
-    { name: "a test file does not load", fails: "test", last: "9 passed, 1 failed" },
-    { name: "a short test is skipped", short: report(7, 0, 1), last: "9 passed, 1 failed" },
-    { name: "a check fails", fails: "check", last: "9 passed, 1 failed" },
-    {
-      name: "tests and the demo fail",
-      fails: "test demo",
-      short: report(5, 2),
-      last: "7 passed, 3 failed",
-    },
-    { name: "vitest writes no report", fails: "test", short: "", last: "2 passed, 1 failed" },
-    { name: "the install fails", fails: "ci", last: "0 passed, 1 failed" },
+    { name: "everything passes", last: of(9, 0) },
+    { name: "a long test fails", fails: "test:long", long: report(1, 1), last: of(8, 1) },
+    { name: "a test file does not load", fails: "test", last: of(9, 1) },
+    { name: "a short test is skipped", short: report(7, 0, 1), last: of(9, 1) },
+    { name: "a check fails", fails: "check", last: of(9, 1) },
+    { name: "tests and demo fail", fails: "test demo", short: report(5, 2), last: of(7, 3) },
+    { name: "vitest writes no report", fails: "test", short: "", last: of(2, 1) },
+    { name: "the install fails", fails: "ci", last: of(0, 1) },
   ])("ends with the totals when $name", ({ fails = "nothing", short, long, last }) => {
     // The programs are already installed, so that nothing is fetched here.
     const programs = ["chromium", "nginx", "redis-server", "redis-sentinel"];

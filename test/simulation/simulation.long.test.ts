@@ -57,14 +57,10 @@ test("a planted fault is found, and its world is shrunk to the few parts that ma
 
 /** Those that are found in a few worlds. `npm run simulate -- --planted` looks for all. */
 const soon = [
-  "a cache of tokens is keyed without the tenant",
-  "a grant is stored under the tenant",
-  "the mark of a code replaces another",
-  "the gate forgets",
-  "the pause after a refusal is skipped",
-  "callers do not share a renewal",
-  "the lock is ignored",
-  "a lease is renewed for ever",
+  ...["a cache of tokens is keyed without the tenant", "a grant is stored under the tenant"],
+  ...["the mark of a code replaces another", "the gate forgets"],
+  ...["the pause after a refusal is skipped", "callers do not share a renewal"],
+  ...["the lock is ignored", "a lease is renewed for ever"],
 ];
 
 test.each(soon)("a planted fault is found: %s", async (name) => {

@@ -91,7 +91,6 @@ export interface AnyService {
 const operation = (method: string, path: string) => ({ method, path, success: [200], failure: [] });
 const operationsUnder = (prefix: string) => ({
   listDevices: operation("GET", `${prefix}/devices`),
-  getDevice: operation("GET", `${prefix}/devices/{deviceId}`),
   POST: operation("POST", `${prefix}/devices`),
   PUT: operation("PUT", `${prefix}/devices`),
 });
@@ -113,8 +112,8 @@ interface Setting {
   readonly credential: object;
 }
 
-export const account: ServiceAccountSettings = { clientId: "reports", clientSecret: CLIENT_SECRET };
-export const plugin: ServicePluginSettings = { clientId: "planner", privateKey: signer };
+const account: ServiceAccountSettings = { clientId: "reports", clientSecret: CLIENT_SECRET };
+const plugin: ServicePluginSettings = { clientId: "planner", privateKey: signer };
 const portal = {
   clientId: "portal",
   redirectUri: REDIRECT_URI,

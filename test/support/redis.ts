@@ -69,31 +69,17 @@ export async function startRedis({
   // A node of a cluster also listens on the port that is 10,000 higher.
   const port = await freePort();
   const folder = mkdtempSync(join(tmpdir(), "bivariant-redis-"));
-  const fixed = [
-    "--port",
-    String(port),
-    "--bind",
-    "127.0.0.1",
-    "--dir",
-    folder,
-    "--logfile",
-    join(folder, "log"),
-  ];
   // A rewrite would begin a new file, and the remembered sizes would be those of the old one.
-  const persistence = [
-    "--appendonly",
-    "yes",
-    "--appendfsync",
-    "everysec",
-    "--auto-aof-rewrite-percentage",
-    "0",
-  ];
+  const fixed =
+    `--port ${port} --bind 127.0.0.1 --dir ${folder} --logfile ${folder}/log --appendonly yes ` +
+    "--appendfsync everysec --auto-aof-rewrite-percentage 0";
   let sizes: { at: number; size: number }[] = [];
   let server: ChildProcess;
   let endedAt = 0;
 
   const start = async (): Promise<void> => {
-    server = spawn(program, [...fixed, ...persistence, "--save", "", ...args], { stdio: "ignore" });
+    const all = [...fixed.split(" "), "--save", "", ...args];
+    server = spawn(program, all, { stdio: "ignore" });
     while (!(await answers(port))) {
       if (hasEnded(server))
         throw new Error(`Redis did not start: ${readFileSync(join(folder, "log"))}`);

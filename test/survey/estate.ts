@@ -38,21 +38,17 @@ const broken = (
 
 const jwks = { keys: [{ ...publicJwk(otherRsaKey()), kid: "one" }] };
 const notSet = { bClientSecretFile: undefined, bClientSecretVariable: "NOT_SET" };
+const page = { type: "user_interface" };
+const withKey = (aPrivateKeyFile: string) => ({ aPrivateKeyFile });
 
 export const breakages: readonly Breakage[] = [
   broken("A", "a plugin that is not registered", "token_refused", { register: false }),
   broken("A", "a disabled plugin", "token_refused", { register: { enabled: false } }),
   broken("A", "a plugin with another key", "token_refused", { register: { jwks } }),
   broken("A", "a plugin without scopes", "api_forbidden", { register: { scopes: [] } }),
-  broken("A", "a plugin of the other type", "token_refused", {
-    register: { type: "user_interface" },
-  }),
-  broken("A", "a file that is not a key", "key_invalid", {
-    change: { aPrivateKeyFile: "garbage.pem" },
-  }),
-  broken("A", "a missing file", "credential_invalid", {
-    change: { aPrivateKeyFile: "missing.pem" },
-  }),
+  broken("A", "a plugin of the other type", "token_refused", { register: page }),
+  broken("A", "a file that is not a key", "key_invalid", { change: withKey("garbage.pem") }),
+  broken("A", "a missing file", "credential_invalid", { change: withKey("missing.pem") }),
   broken("B", "a variable that is not set", "credential_invalid", { change: notSet }),
   broken("B", "another secret", "token_refused", { register: { clientSecret: "another-secret" } }),
   broken("B", "an account that is not registered", "token_refused", { register: false }),
@@ -125,6 +121,7 @@ export function makeEstate(
     b: createEmulator({ variants: ["B"], publicUrl: addressOf("b"), now }),
   };
   const jwks = { keys: [{ ...publicJwk(rsaKey()), kid: "one" }] };
+  const plugin = { type: "service", jwks, scopes: ["devices:read"] } as const;
   const truth = new Map<string, Truth>();
   const customers = Array.from({ length: size }, (_, index): Customer => {
     const turn = Math.floor(index / brokenEvery) % breakages.length;
@@ -132,24 +129,13 @@ export function makeEstate(
     const kind = breakage?.kind ?? (index % 2 === 0 ? "A" : "B");
     const tenantId = `t${index}`;
     const clientId = `client-${index}`;
+    const account = { clientId, tenantId, clientSecret };
     truth.set(tenantId, breakage?.truth ?? { variant: kind, works: true });
     const host = breakage?.host ?? kind.toLowerCase();
     if (breakage?.register !== false && kind === "A")
-      emulators.a.registerPlugin({
-        clientId,
-        tenantId,
-        type: "service",
-        jwks,
-        scopes: ["devices:read"],
-        ...breakage?.register,
-      });
+      emulators.a.registerPlugin({ clientId, tenantId, ...plugin, ...breakage?.register });
     if (breakage?.register !== false && kind === "B")
-      emulators.b.registerServiceAccount({
-        clientId,
-        tenantId,
-        clientSecret,
-        ...breakage?.register,
-      });
+      emulators.b.registerServiceAccount({ ...account, ...breakage?.register });
     const credential =
       kind === "A"
         ? { aClientId: clientId, aPrivateKeyFile: "key.pem", aKeyId: "one" }

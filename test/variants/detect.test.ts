@@ -7,7 +7,6 @@ import { detectVariant, type Evidence } from "../../src/index.js";
 import { detect, detectionUserAgent } from "../../src/variants/detect.js";
 import { version } from "../../src/version.js";
 import { overWhereSilent, START, steppedClock } from "../support/clock.js";
-import { deployment } from "../support/deployment.js";
 import { scriptedFetch } from "../support/fetch.js";
 import {
   jsonAnswer as json,
@@ -161,20 +160,6 @@ describe("detectVariant asks about both variants", () => {
   });
 });
 
-test.each([
-  { name: "A only", variants: ["A"], served: { A: "yes", B: "no" }, requests: 2 },
-  { name: "B only", variants: ["B"], served: { A: "no", B: "yes" }, requests: 3 },
-  { name: "both", variants: ["A", "B"], served: { A: "yes", B: "yes" }, requests: 3 },
-  { name: "neither", variants: [], served: { A: "no", B: "no" }, requests: 2 },
-] as const)("a detection of the emulated service under a prefix: $name", async (row) => {
-  const publicUrl = "https://service.example/gateway/eu";
-  const { fetch, journal } = deployment({ variants: row.variants, publicUrl });
-  const { served } = await detectVariant({ baseUrl: publicUrl, tenantId: "acme", fetch });
-  expect(served).toEqual(row.served);
-  expect(journal.entries()).toHaveLength(row.requests);
-  for (const { path } of journal.entries()) expect(path).toMatch(/^\/gateway\/eu\//);
-});
-
 describe("a question that gets no answer rejects the detection instead of giving a verdict", () => {
   const silentForB: Script = ({ path }) => (path === pathOfA ? ofA() : "silence");
   const resetsLast: Script = ({ path }) =>
@@ -206,15 +191,6 @@ describe("a question that gets no answer rejects the detection instead of giving
 });
 
 describe("the requests of a detection", () => {
-  test("a redirect is not followed", async () => {
-    const elsewhere = await recordingServer(() => ofA());
-    const headers = { location: elsewhere.url };
-    const server = await recordingServer(() => ({ status: 307, headers }));
-    const { served } = await detectVariant({ baseUrl: server.url, tenantId: "acme" });
-    expect(served).toEqual({ A: "unknown", B: "unknown" });
-    expect(elsewhere.requests).toHaveLength(0);
-  });
-
   test("the evidence contains nothing from the wire except documented error codes", async () => {
     const echo = "wire-text-4711";
     const server = await recordingServer(() => ({

@@ -3,6 +3,7 @@
 import type { EmulatorOptions, EmulatorSeed } from "../../../src/emulator/index.js";
 import {
   accessTokenIn,
+  ada,
   CALLBACK,
   type Changed,
   type Changes,
@@ -36,13 +37,6 @@ const page = {
   type: "user_interface",
   pageUrl: "https://plugin.example/page",
 } as const;
-const ada = {
-  tenantId: "acme",
-  userId: "ada",
-  firstname: "Ada",
-  lastname: "Lovelace",
-  password: PASSWORDS.ada,
-};
 const portal = {
   tenantId: "acme",
   scopes: ["devices:read", "devices:write"],
@@ -69,7 +63,7 @@ export const seed: EmulatorSeed = {
     { ...page, clientId: "planner", tenantId: "globex" },
   ],
   operators: [
-    { ...ada, capabilities: ["devices:read"], roles: [{ name: "planner", group: "people" }] },
+    { ...ada, password: PASSWORDS.ada },
     { tenantId: "acme", userId: "bob", capabilities: ["devices:read"] },
     { tenantId: "globex", userId: "grace", capabilities: ["devices:read"] },
   ],

@@ -1,6 +1,4 @@
-// openid-client, which we did not write, gets the tokens of both variants over HTTP, for machines
-// and for people.
-import { type KeyObject, webcrypto } from "node:crypto";
+// openid-client, which we did not write, gets tokens of both variants over HTTP.
 import * as openid from "openid-client";
 import { describe, expect, onTestFinished, test } from "vitest";
 import {
@@ -8,6 +6,7 @@ import {
   type Emulator,
   type EmulatorOptions,
 } from "../../../src/emulator/index.js";
+import { cryptoKey } from "../../support/keys.js";
 import { pluginKey, TOKEN_PATH_A, TOKEN_PATH_B } from "../deployment.js";
 import { PASSWORDS, seed } from "../negative/world.js";
 
@@ -24,17 +23,7 @@ async function deploy(options: EmulatorOptions = {}): Promise<Deployment> {
   return { emulator, url };
 }
 
-function cryptoKey(privateKey: KeyObject): Promise<CryptoKey> {
-  const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
-  const pkcs8 = privateKey.export({ type: "pkcs8", format: "der" });
-  const imported = webcrypto.subtle.importKey("pkcs8", pkcs8, algorithm, false, ["sign"]);
-  return imported as Promise<CryptoKey>;
-}
-
-/**
- * A `fetch` for Variant B, which takes JSON where OAuth libraries send a form, and whose answer
- * shows no token_type, which RFC 6749 section 5.1 and the libraries demand.
- */
+/** For Variant B: JSON for the form of the library, and the token_type that it demands. */
 async function formToJson(url: string, init: { headers: object; body?: unknown }) {
   const headers = { ...init.headers, "content-type": "application/json" };
   const body = JSON.stringify(Object.fromEntries(init.body as URLSearchParams));
@@ -54,7 +43,7 @@ function configured(
   return config;
 }
 
-const signing = { key: await cryptoKey(pluginKey.privateKey), kid: "key-1" };
+const signing = { key: await cryptoKey(pluginKey, { extractable: false }), kid: "key-1" };
 /** With the token URL as `aud`, where the library puts the issuer. */
 const privateKeyJwt = openid.PrivateKeyJwt(signing, {
   [openid.modifyAssertion](_, payload) {
