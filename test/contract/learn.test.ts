@@ -225,7 +225,7 @@ describe("the settings hold", () => {
   const narrowed = { id: "route.narrowed", rule: "route.narrowed", result: "holds" };
   const kept = { ...ofRefresh, result: "holds" };
   const never = [anHourLater, inA, { id: twoHours.id }];
-  test.each<[name: string, given: object[], off?: RuleId[], left?: string]>([
+  test.each<[name: string, given: object[], off?: RuleId[] | undefined, left?: string]>([
     ["that a reused code revokes nothing", [revoked], ["bearer.revoked"]],
     ["nothing if only a reused refresh token revokes", [revoked, kept], undefined, revoked.id],
     ["nothing more if refresh tokens may be reused", [reusable]],
