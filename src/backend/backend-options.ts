@@ -20,6 +20,7 @@ import type { ServiceOf } from "../service.js";
 import { memoryStore } from "../stores/memory.js";
 import {
   type BackendDeployment,
+  type DeploymentOptions,
   type Deployments,
   type FindDeployment,
   originOf,
@@ -121,14 +122,9 @@ export interface BackendOptions<T extends LookupTypes = OperationTypes>
   readonly onError?: ((error: unknown, context: ErrorContext) => void) | undefined;
 }
 
-export interface Settings {
-  readonly publicOrigin: string | undefined;
+/** The options of a backend, checked, and its deployments. */
+export interface Settings extends DeploymentOptions, Deployments {
   readonly origins: readonly string[];
-  readonly allowInsecureHttp: boolean;
-  readonly mayLogIn: boolean;
-  readonly findDeployment: Deployments["find"];
-  readonly checkLogin: Deployments["checkLogin"];
-  readonly path: string;
   readonly session: {
     readonly cookie: boolean;
     readonly lifetimeMs: number;
@@ -143,9 +139,6 @@ export interface Settings {
   readonly report: (error: unknown, context?: ErrorContext) => void;
   readonly clientKey: BackendOptions["clientKey"];
   readonly auth: AuthOptions & { readonly store: TokenStore };
-  readonly clock: ResolvedClock;
-  readonly timeoutMs: number;
-  readonly waitUntil: (promise: Promise<unknown>) => void;
 }
 
 const duration = "must be a number of milliseconds from 1000 to 366 days";
@@ -219,7 +212,7 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
   requireOptions("session", options.session ?? {}, sessionNames);
   const { path, session, publicUrl } = parsed.data;
   const resolved = resolveAuthOptions(options);
-  const { clock, timeoutMs, waitUntil, hasOwnFetch, allowInsecureHttp = false } = resolved;
+  const { clock, timeoutMs, allowInsecureHttp } = resolved;
   const { onError = printer(clock) } = options;
   const authOptions: AuthOptions = Object.fromEntries(
     Object.entries(options).filter(([name]) => name in authNames),
@@ -238,22 +231,12 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
     return origin;
   };
   const publicOrigin = publicUrl === undefined ? undefined : parseOrigin("publicUrl")(publicUrl);
-  const checked = {
-    ...options,
-    path,
-    allowInsecureHttp,
-    publicOrigin,
-    clock,
-    timeoutMs,
-    hasOwnFetch,
-  };
-  const deployments = parseDeployments(options.deployments, checked);
+  const checked: DeploymentOptions = { ...resolved, path, publicOrigin };
   const reported = new Set<string>();
   return {
-    path,
+    ...checked,
+    ...parseDeployments(options.deployments, checked),
     session,
-    publicOrigin,
-    allowInsecureHttp,
     store,
     reportUnknown: (type) => {
       if (options.store !== undefined || reported.has(type)) return;
@@ -261,19 +244,13 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
       reported.add(type);
       emit(options.onEvent, { type, at: clock.now() });
     },
-    clock,
-    timeoutMs,
-    waitUntil,
     origins: parsed.data.origins.map(parseOrigin("origins")),
-    mayLogIn: deployments.mayLogIn,
-    findDeployment: deployments.find,
-    checkLogin: deployments.checkLogin,
     clientKey: options.clientKey,
     report: (error, context = { status: 200, code: "none", route: "session" }) => {
       // A listener that fails must not change the answer to the browser.
       (async () => onError(error, context))().catch(() => {});
     },
-    auth: { ...authOptions, store: tokenStore, timeoutMs, clock },
+    auth: { ...authOptions, store: tokenStore, clock },
   };
 }
 

@@ -4,7 +4,8 @@
  */
 import { z } from "zod";
 import { type PersonCredential, personDriverOf } from "../auth/credentials/credential.js";
-import { inTime, type ResolvedClock } from "../clock.js";
+import type { ResolvedAuthOptions } from "../client-options.js";
+import { inTime } from "../clock.js";
 import { TransportError, type Variant } from "../errors.js";
 import { unknownMembers } from "../option-names.js";
 import { invalidOption } from "../options.js";
@@ -66,14 +67,10 @@ export type FindDeployment = (
   query: DeploymentQuery,
 ) => BackendDeployment | undefined | Promise<BackendDeployment | undefined>;
 
-interface DeploymentOptions {
+/** The checked options of a backend that its deployments must fit. */
+export interface DeploymentOptions extends ResolvedAuthOptions {
   readonly path: string;
-  readonly allowInsecureHttp: boolean;
-  readonly tenantIdPattern?: RegExp | undefined;
-  readonly hasOwnFetch: boolean;
   readonly publicOrigin: string | undefined;
-  readonly clock: ResolvedClock;
-  readonly timeoutMs: number;
 }
 
 const credential = <V extends "A" | "B">(variant: V, factory: string) =>
@@ -105,7 +102,10 @@ export interface Deployments {
   /** Whether a login may be configured; always `true` with a function. */
   readonly mayLogIn: boolean;
   /** Finds the deployment that matches the whole query. For `leave` see `LimitedExchange`. */
-  find(query: DeploymentQuery, leave?: () => () => void): Promise<BackendDeployment | undefined>;
+  findDeployment(
+    query: DeploymentQuery,
+    leave?: () => () => void,
+  ): Promise<BackendDeployment | undefined>;
   /** Refuses a login whose callback could not be told from another's. @throws ConfigurationError */
   checkLogin(login: PendingLogin, deployment: BackendDeployment, own: string): void;
 }
@@ -124,7 +124,7 @@ export function parseDeployments(given: unknown, options: DeploymentOptions): De
   };
   return {
     mayLogIn: typeof given === "function" || list.some(({ login }) => login !== undefined),
-    async find(query, leave) {
+    async findDeployment(query, leave) {
       // A lookup may put these values into a path or a database query, so they must be well-formed.
       if (!isWellFormed(query, options)) return undefined;
       const lookedUp = typeof given === "function" && lookUp(given as FindDeployment, query);
@@ -296,7 +296,10 @@ const hostPattern = /^(?:\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?)$/;
  * Returns `undefined` if the string is not the origin of a page that browsers open, or names plain
  * http to another machine.
  */
-export function originOf(value: string, allowInsecureHttp: boolean): string | undefined {
+export function originOf(
+  value: string,
+  allowInsecureHttp: boolean | undefined,
+): string | undefined {
   try {
     const given = parseBaseUrl(value, allowInsecureHttp);
     const { origin, hostname } = new URL(given);
