@@ -13,13 +13,7 @@ import { errorPage, Refusal, reportedAnswer } from "./error-answer.js";
 import { exchangeLimits } from "./exchange-limits.js";
 import { PendingLogins } from "./pending-logins.js";
 import { PersonAuths, type SessionSubject } from "./person-auths.js";
-import {
-  crossOriginHeaders,
-  csrfHeader,
-  isAllowedOrigin,
-  isOwnNavigation,
-  ownOrigin,
-} from "./request-checks.js";
+import { crossOriginHeaders, csrfHeader, isAllowedOrigin, ownOrigin } from "./request-checks.js";
 import { answerLogout, answerMe, answerSession, type Context, Sessions } from "./sessions.js";
 import { answerCallback, answerLaunch, answerLogin } from "./sign-in-routes.js";
 import { type NodeRequest, toWebRequest } from "./to-node-handler.js";
@@ -84,21 +78,12 @@ interface Route {
 
 const routes = new Map<string, Route>([
   ["launch", { method: "POST", answer: answerLaunch }],
-  ["login", { method: "GET", isPage: true, answer: answerOwnLogin }],
+  ["login", { method: "GET", isPage: true, answer: answerLogin }],
   ["callback", { method: "GET", isPage: true, answer: answerCallback }],
   ["session", { method: "POST", answer: answerSession }],
   ["me", { method: "GET", answer: answerMe }],
   ["logout", { method: "POST", answer: answerLogout }],
 ]);
-
-/**
- * Another origin may not begin a login, or evict a pending one by it: the person is asked for a
- * click.
- */
-async function answerOwnLogin(request: Request, context: Context): Promise<Response> {
-  if (isOwnNavigation(request, context.settings)) return answerLogin(request, context);
-  throw new Refusal("login_unconfirmed", { retryQuery: new URL(request.url).search.slice(1) });
-}
 
 /**
  * Makes the backend of a plugin (Variant A), of an app that people log in to (Variant B), or of

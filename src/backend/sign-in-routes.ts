@@ -18,7 +18,14 @@ import { Refusal, reportedAnswer } from "./error-answer.js";
 import { delayingRefusals, watchedStore } from "./exchange-limits.js";
 import type { StartedLogin, TakenLogin } from "./pending-logins.js";
 import { randomToken } from "./records.js";
-import { cookieToken, isAllowedOrigin, isSecure, ownOrigin, readJson } from "./request-checks.js";
+import {
+  cookieToken,
+  isAllowedOrigin,
+  isOwnNavigation,
+  isSecure,
+  ownOrigin,
+  readJson,
+} from "./request-checks.js";
 import { type Context, openSession } from "./sessions.js";
 
 const launchBody = z.object({
@@ -92,8 +99,12 @@ function notConfigured(purpose: string): ConfigurationError {
 
 export async function answerLogin(request: Request, context: Context): Promise<Response> {
   const { settings, logins } = context;
+  const { searchParams, search } = new URL(request.url);
+  // Another origin may not begin a login, or evict a pending one by it: the person is asked for a
+  // click.
+  if (!isOwnNavigation(request, settings))
+    throw new Refusal("login_unconfirmed", { retryQuery: search.slice(1) });
   if (!settings.mayLogIn) throw new Refusal("login_not_configured");
-  const { searchParams } = new URL(request.url);
   const tenant = single(searchParams, "tenant");
   const returnTo = parseReturnTo(single(searchParams, "return_to") ?? "/", request, settings);
   // This fails before it depends on the tenant.
