@@ -202,6 +202,8 @@ export async function openSession(
   { settings, sessions }: Context,
   subject: SessionSubject,
 ): Promise<Response> {
+  // No client is left to receive the session, so a login stays for the next request.
+  if (request.signal.aborted) throw new Refusal("client_gone");
   const replaced = cookieToken(request, settings);
   const { token, session } = await sessions.open(subject);
   if (!settings.session.cookie) return Response.json({ session: token, ...shownTo(session) });
@@ -256,11 +258,9 @@ export async function answerSession(request: Request, context: Context): Promise
   if (settings.session.cookie) refuseCrossSite(request);
   const { login, tenant, hostOrigin } = await readJson(request, sessionBody, settings);
   if (hostOrigin === undefined) {
-    const opened = await logins.fetch(request, { mark: login, tenantId: tenant }, (subject) => {
-      // No client is left to receive the session, so the login stays for the next request.
-      if (request.signal.aborted) throw new Refusal("client_gone");
-      return openSession(request, context, subject);
-    });
+    const opened = await logins.fetch(request, { mark: login, tenantId: tenant }, (subject) =>
+      openSession(request, context, subject),
+    );
     if (opened !== undefined) return opened;
   }
   const token = cookieToken(request, settings);

@@ -69,10 +69,7 @@ export async function answerLaunch(request: Request, context: Context): Promise<
   };
   const purpose = JSON.stringify(["launch", tenantId, hostOrigin]);
   const { auth, deployment } = await limited(purpose, request, exchange);
-  return people.add(auth, deployment, async (subject) => {
-    if (request.signal.aborted) throw new Refusal("client_gone");
-    return openSession(request, context, subject);
-  });
+  return people.add(auth, deployment, (subject) => openSession(request, context, subject));
 }
 
 /**
