@@ -57,13 +57,11 @@ interface WantedLogin {
   readonly tenantId: string | null | undefined;
 }
 
-interface LoginCookie {
-  readonly name: string;
-  readonly value: string;
-}
-
 interface FoundLogin extends LoginRecord {
-  readonly cookie: LoginCookie;
+  /** The name of the cookie. */
+  readonly cookie: string;
+  /** The value of the cookie: the sealed login, or the token of its record. */
+  readonly value: string;
 }
 
 export interface TakenLogin extends StartedLogin {
@@ -100,9 +98,10 @@ export class PendingLogins {
     returnTo: string,
   ): Promise<readonly string[]> {
     const sealed = { returnTo, expiresAt: this.#settings.clock.now() + stepMs, started };
-    const cookie = await this.#sealed(this.#newName(request), sealed);
-    if (cookie.value.length > mostCookieBytes) throw new Refusal("return_to_refused");
-    let bytes = cookie.value.length;
+    const cookie = this.#newName(request);
+    const value = await this.#sealed(cookie, sealed);
+    if (value.length > mostCookieBytes) throw new Refusal("return_to_refused");
+    let bytes = value.length;
     const dropped = this.#namesOf(request)
       .toReversed()
       .filter((name, newer) => {
@@ -110,8 +109,8 @@ export class PendingLogins {
         bytes += readCookie(request, name)?.length ?? 0;
         return bytes > mostBytes;
       });
-    const removed = dropped.slice(0, mostRemoved).map((name) => ({ name }));
-    return [cookie, ...removed].map((one) => this.#setCookie(request, one));
+    const removed = dropped.slice(0, mostRemoved).map((name) => this.#setCookie(request, name));
+    return [this.#setCookie(request, cookie, value), ...removed];
   }
 
   /**
@@ -131,9 +130,10 @@ export class PendingLogins {
       ...started,
       returnTo,
       isLate: this.#settings.clock.now() >= expiresAt,
-      end: async () => [
-        this.#setCookie(request, await this.#sealed(cookie.name, { returnTo, expiresAt })),
-      ],
+      end: async () => {
+        const value = await this.#sealed(cookie, { returnTo, expiresAt });
+        return [this.#setCookie(request, cookie, value)];
+      },
       complete: async (completed) => {
         const now = this.#settings.clock.now();
         const record = { returnTo, expiresAt: now + stepMs };
@@ -145,9 +145,10 @@ export class PendingLogins {
         // the name, because the answer to a second callback may still replace the old cookie.
         const value = randomToken();
         await this.#records.write(value, { ...record, completed }, options);
-        return [{ name: this.#newName(request), value }, { name: cookie.name }].map((one) =>
-          this.#setCookie(request, one),
-        );
+        return [
+          this.#setCookie(request, this.#newName(request), value),
+          this.#setCookie(request, cookie),
+        ];
       },
     };
   }
@@ -159,9 +160,9 @@ export class PendingLogins {
     handOver: (subject: SessionSubject) => Promise<Response>,
   ): Promise<Response | undefined> {
     for (let tries = 0; tries < mostLogins; tries++) {
-      const cookie = (await this.#completedOf(request, wanted))?.cookie;
-      if (cookie === undefined) return undefined;
-      const { value: id, name } = cookie;
+      const found = await this.#completedOf(request, wanted);
+      if (found === undefined) return undefined;
+      const { cookie, value: id } = found;
       const response = await this.#records.lock(id, async () => {
         const completed = (await this.#records.read(id))?.value.completed;
         if (completed === undefined) return undefined;
@@ -172,7 +173,7 @@ export class PendingLogins {
       });
       // Another request fetched this login meanwhile, but the browser may have a second one.
       if (response === undefined) continue;
-      response.headers.append("set-cookie", this.#setCookie(request, { name }));
+      response.headers.append("set-cookie", this.#setCookie(request, cookie));
       return response;
     }
     return undefined;
@@ -197,23 +198,20 @@ export class PendingLogins {
     return this.#cookiePrefix(request) + randomToken().slice(0, 8);
   }
 
-  async #sealed(name: string, login: LoginRecord): Promise<LoginCookie> {
-    return {
-      name,
-      value: await this.#seal.seal(name, login, this.#settings.clock.now() + rememberedMs),
-    };
+  #sealed(cookie: string, login: LoginRecord): Promise<string> {
+    return this.#seal.seal(cookie, login, this.#settings.clock.now() + rememberedMs);
   }
 
   async #loginsOf(request: Request): Promise<readonly FoundLogin[]> {
     // No more are read, so that a request with many made-up cookies does not cost many reads.
     const names = this.#namesOf(request).slice(-mostLogins);
     const found = await Promise.all(
-      names.map(async (name) => {
-        const value = readCookie(request, name) ?? "";
+      names.map(async (cookie) => {
+        const value = readCookie(request, cookie) ?? "";
         const login = value.includes(".")
-          ? ((await this.#seal.open(name, value)) as LoginRecord | undefined)
+          ? ((await this.#seal.open(cookie, value)) as LoginRecord | undefined)
           : (await this.#records.read(value))?.value;
-        return login && { ...login, cookie: { name, value } };
+        return login && { ...login, cookie, value };
       }),
     );
     return found.filter((login) => login !== undefined);
@@ -241,11 +239,8 @@ export class PendingLogins {
   }
 
   /** Without a value, the browser removes the cookie. */
-  #setCookie(
-    request: Request,
-    { name, value = "" }: Partial<LoginCookie> & { readonly name: string },
-  ): string {
+  #setCookie(request: Request, name: string, value = ""): string {
     const attributes = `; SameSite=Lax${isSecure(request, this.#settings) ? "; Secure" : ""}`;
-    return cookieHeader(name, value, value === "" ? 0 : rememberedMs / 1_000, attributes);
+    return cookieHeader(name, value, rememberedMs, attributes);
   }
 }

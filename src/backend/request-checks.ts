@@ -87,14 +87,18 @@ export function readCookie(request: Request, name: string): string | undefined {
   return cookiesOf(request).get(name)?.trimEnd() || undefined;
 }
 
-/** Makes a value for `Set-Cookie` (RFC 6265bis section 4.1). An age of 0 removes the cookie. */
+/**
+ * Makes a value for `Set-Cookie` (RFC 6265bis section 4.1). With the value "" the browser removes
+ * the cookie.
+ */
 export function cookieHeader(
   name: string,
   value: string,
-  maxAgeSeconds: number,
+  lifetimeMs: number,
   attributes: string,
 ): string {
-  return `${name}=${value}; Max-Age=${maxAgeSeconds}; Path=/; HttpOnly${attributes}`;
+  const maxAge = value === "" ? 0 : Math.floor(lifetimeMs / 1_000);
+  return `${name}=${value}; Max-Age=${maxAge}; Path=/; HttpOnly${attributes}`;
 }
 
 /**

@@ -209,12 +209,7 @@ export async function openSession(
   if (!settings.session.cookie) return Response.json({ session: token, ...shownTo(session) });
   if (replaced !== undefined) await sessions.endReplaced(replaced);
   return continueSession(token, session, {
-    "set-cookie": sessionCookie(
-      request,
-      settings,
-      token,
-      Math.floor(settings.session.lifetimeMs / 1_000),
-    ),
+    "set-cookie": sessionCookie(request, settings, token),
   });
 }
 
@@ -230,15 +225,12 @@ function shownTo({ variant, tenantId, operator, expiresAt }: SessionRecord): obj
   return { variant, tenantId, operator, expiresAt };
 }
 
-function sessionCookie(
-  request: Request,
-  settings: Settings,
-  value: string,
-  maxAgeSeconds: number,
-): string {
+/** With the value "" the browser removes the cookie. */
+function sessionCookie(request: Request, settings: Settings, value: string): string {
   // A plugin's page is in an iframe of another site, where browsers keep only partitioned cookies.
   const inIframes = "; SameSite=None; Secure; Partitioned";
-  return cookieHeader(cookieName("session", request, settings), value, maxAgeSeconds, inIframes);
+  const name = cookieName("session", request, settings);
+  return cookieHeader(name, value, settings.session.lifetimeMs, inIframes);
 }
 
 const sessionBody = z.object({
@@ -294,6 +286,6 @@ export async function answerLogout(
   const { token, session } = await sessions.ofRequest(request);
   await sessions.end(token, session, everywhere);
   const headers = new Headers();
-  if (settings.session.cookie) headers.set("set-cookie", sessionCookie(request, settings, "", 0));
+  if (settings.session.cookie) headers.set("set-cookie", sessionCookie(request, settings, ""));
   return new Response(null, { status: 204, headers });
 }
