@@ -26,7 +26,7 @@ import { unknownMembers } from "../option-names.js";
 import { invalidOption } from "../options.js";
 import { type ResumeAuthOptions, resumeAuth } from "../people.js";
 import type { Settings } from "./backend-options.js";
-import { answerOf, type BackendDeployment } from "./deployments.js";
+import { answerOf } from "./deployments.js";
 import { Refusal, SessionError } from "./error-answer.js";
 
 /** The person who has a session, and the deployment that issued the person's tokens. */
@@ -93,27 +93,28 @@ export class PersonAuths {
   }
 
   /**
-   * Keeps a new Auth, and calls `use` with the data for its session. If anything fails, forgets the
-   * tokens.
+   * Keeps a new Auth, and calls `use` with the data for its session; `hostOrigin` is that of a
+   * launch. If anything fails, forgets the tokens.
    */
   async add<T>(
     auth: PersonAuth,
-    { tenantId, baseUrl, hostOrigin }: BackendDeployment,
+    hostOrigin: string | undefined,
     use: (subject: SessionSubject) => Promise<T>,
   ): Promise<T> {
-    this.#held.get(auth.person, () => ({})).auth = this.#watched(auth);
+    const { person, variant, tenantId, baseUrl } = auth;
+    this.#held.get(person, () => ({})).auth = this.#watched(auth);
     try {
       const token = await auth.getAccessToken();
       const { roles, expiresAt } = token;
-      const operator = auth.variant === "A" ? token.operator : await this.#identified(auth, token);
+      const operator = variant === "A" ? token.operator : await this.#identified(auth, token);
       return await use({
-        person: auth.person,
-        variant: auth.variant,
+        person,
+        variant,
         tenantId,
         baseUrl,
         operator,
         roles,
-        ...(auth.variant === "A" && { hostOrigin, launchEndsAt: expiresAt }),
+        ...(variant === "A" && { hostOrigin, launchEndsAt: expiresAt }),
       });
     } catch (error) {
       await auth.forget().catch(this.#settings.report);

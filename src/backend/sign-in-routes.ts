@@ -60,16 +60,20 @@ export async function answerLaunch(request: Request, context: Context): Promise<
       );
     }
     const { launch, baseUrl } = deployment;
-    const credential = watchedCredential(launch, leave);
-    const store = watchedStore(settings.auth.store, leave);
-    const options = { ...settings.auth, store, baseUrl, tenantId: deployment.tenantId, credential };
-    const person = randomToken();
-    const auth = await redeemLaunch({ ...options, code, codeVerifier, person }).catch(asRefused);
-    return { auth, deployment };
+    return redeemLaunch({
+      ...settings.auth,
+      store: watchedStore(settings.auth.store, leave),
+      credential: watchedCredential(launch, leave),
+      baseUrl,
+      tenantId,
+      code,
+      codeVerifier,
+      person: randomToken(),
+    }).catch(asRefused);
   };
   const purpose = JSON.stringify(["launch", tenantId, hostOrigin]);
-  const { auth, deployment } = await limited(purpose, request, exchange);
-  return people.add(auth, deployment, (subject) => openSession(request, context, subject));
+  const auth = await limited(purpose, request, exchange);
+  return people.add(auth, hostOrigin, (subject) => openSession(request, context, subject));
 }
 
 /**
@@ -174,20 +178,23 @@ async function complete(
     throw new Refusal("state_mismatch");
   if (taken.isLate) throw new Refusal("login_expired");
   const deployment = await settings.findDeployment({ purpose: "login", tenantId, baseUrl });
-  if (deployment?.login === undefined) throw new Refusal("tenant_unknown");
+  const credential = deployment?.login;
+  if (credential === undefined) throw new Refusal("tenant_unknown");
   // Behind a proxy the request's URL is not the redirect URI that browsers know.
   callbackUrl.search = new URL(request.url).search;
-  const options = { ...settings.auth, baseUrl, tenantId, login, callbackUrl: callbackUrl.href };
-  const { login: own } = deployment;
-  const exchange = (leave: () => () => void) => {
-    const watched = {
-      credential: watchedCredential(own, leave),
-      store: watchedStore(options.store, leave),
-    };
-    return completeLogin({ ...options, ...watched, person: randomToken() });
-  };
+  const exchange = (leave: () => () => void) =>
+    completeLogin({
+      ...settings.auth,
+      store: watchedStore(settings.auth.store, leave),
+      credential: watchedCredential(credential, leave),
+      baseUrl,
+      tenantId,
+      login,
+      callbackUrl,
+      person: randomToken(),
+    });
   const auth = await limited(JSON.stringify(["login", tenantId, baseUrl]), request, exchange);
-  return people.add(auth, deployment, async (subject) =>
+  return people.add(auth, undefined, async (subject) =>
     // A logout everywhere also ends a login whose page has not fetched its session yet.
     taken.complete({ ...subject, generation: (await sessions.generationOf(subject)) ?? null }),
   );
