@@ -243,8 +243,11 @@ function bodyOf(incoming: Incoming, limit: Limit | undefined): ReadableStream<Ui
 async function streamOf(incoming: Incoming): Promise<ReadableStream<Uint8Array>> {
   const { body, headers, readableDidRead } = incoming;
   const isEmpty = headers["transfer-encoding"] === undefined && !Number(headers["content-length"]);
-  if (!readableDidRead || (body === undefined && isEmpty))
-    return (await nodeStreams()).Readable.toWeb(incoming) as ReadableStream<Uint8Array>;
+  if (!readableDidRead || (body === undefined && isEmpty)) {
+    // It is imported here so that the rest of this entry also loads without Node.
+    const { Readable } = await import("node:stream");
+    return Readable.toWeb(incoming) as ReadableStream<Uint8Array>;
+  }
   const isText = typeof body === "string" || body instanceof Uint8Array;
   // JSON would be read as a form with one odd field.
   const isForm = !isText && /urlencoded/i.test(`${headers["content-type"]}`);
@@ -256,11 +259,6 @@ async function streamOf(incoming: Incoming): Promise<ReadableStream<Uint8Array>>
         "`body`: with Fastify `Object.assign(request.raw, { body: request.body })`.",
     );
   return new Blob([isText ? (body as BlobPart) : JSON.stringify(body)]).stream();
-}
-
-/** The import is here so that the rest of this entry also loads without Node. */
-function nodeStreams(): Promise<Pick<typeof import("node:stream"), "Readable" | "promises">> {
-  return import("node:stream");
 }
 
 /** Without `zstd`, which is not asked for, and which some versions of Node do not decode. */
@@ -301,7 +299,7 @@ async function send(
   }
   // The first chunk of an event stream may come much later.
   outgoing.flushHeaders();
-  const { Readable, promises } = await nodeStreams();
+  const { Readable, promises } = await import("node:stream");
   // This waits for a slow client, and stops the source when the client goes away.
   await promises.pipeline(Readable.fromWeb(body as NodeReadableStream), outgoing);
 }
