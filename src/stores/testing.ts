@@ -58,7 +58,7 @@ export type MakeStore = () => TokenStore | StoreUnderTest | Promise<TokenStore |
  */
 export function testStore({ describe, test }: StoreTestRunner, makeStore: MakeStore): void {
   describe("a token store", () => {
-    definePromises((title, check) => {
+    for (const [title, check] of Object.entries(promises))
       test(title, async () => {
         const made = await makeStore();
         const given: StoreUnderTest = "get" in made ? { store: made } : made;
@@ -72,7 +72,6 @@ export function testStore({ describe, test }: StoreTestRunner, makeStore: MakeSt
           await close?.();
         }
       });
-    });
   });
 }
 
@@ -87,17 +86,19 @@ const lifeMs = 300;
 const graceMs = 1_500;
 const mustBeEntry = "It must resolve with { value, version }, both strings.";
 
-function definePromises(promise: (title: string, check: Check) => void): void {
-  const kept = (what: string, value: string, name = "") =>
-    promise(`${what} is read as it was written`, async (one, two, key) => {
-      await one.set(key + name, value);
-      await mustHold(two, key + name, value);
-    });
+const kept =
+  (value: string, name = ""): Check =>
+  async (one, two, key) => {
+    await one.set(key + name, value);
+    await mustHold(two, key + name, value);
+  };
 
-  promise("get resolves with undefined for a missing entry", async (one, _two, key) => {
+/** The promises by the titles of their tests. */
+const promises: Readonly<Record<string, Check>> = {
+  async "get resolves with undefined for a missing entry"(one, _two, key) {
     await mustBeMissing(one, key, "for a missing entry");
-  });
-  promise("set and get resolve with the value and its version", async (one, two, key) => {
+  },
+  async "set and get resolve with the value and its version"(one, two, key) {
     const [written, read] = [await one.set(key, "value"), await two.get(key)];
     for (const [method, found] of [["set", written] as const, ["get", read] as const])
       must(
@@ -111,29 +112,28 @@ function definePromises(promise: (title: string, check: Check) => void): void {
         `with ${written.version}`,
       "Both must be the version of that write.",
     );
-  });
-  kept("an empty value", "");
-  kept(
-    "JSON, as a value and in a key,",
+  },
+  "an empty value is read as it was written": kept(""),
+  "JSON, as a value and in a key, is read as it was written": kept(
     '{"a":"\\u0000\\n\\""}',
     '["token","https://a.example/x%2F?*"]',
-  );
-  kept("a text with letters beyond ASCII", "日本語 🙂 ä", "schlüssel");
-  kept("a text of 100,000 letters", "x".repeat(100_000));
-  promise("keys that are almost the same are different entries", async (one, two, key) => {
+  ),
+  "a text with letters beyond ASCII is read as it was written": kept("日本語 🙂 ä", "schlüssel"),
+  "a text of 100,000 letters is read as it was written": kept("x".repeat(100_000)),
+  async "keys that are almost the same are different entries"(one, two, key) {
     const names = ["a", "A", "a ", "ab", "\u00e4", "a\u0308", "a%", "a_", "a:b", "a/b"];
     for (const name of names) await one.set(key + name, `the value of ${name}`);
     for (const name of names) await mustHold(two, key + name, `the value of ${name}`);
     await one.delete(`${key}a`);
     for (const name of names.slice(1)) await mustHold(two, key + name, `the value of ${name}`);
-  });
-  promise("the object that get resolves with is the caller's own", async (one, _two, key) => {
+  },
+  async "the object that get resolves with is the caller's own"(one, _two, key) {
     await one.set(key, "value");
     const found = await one.get(key);
     if (found !== undefined) Reflect.set(found, "value", "changed by the caller");
     await mustHold(one, key, "value");
-  });
-  promise("every write changes the version, even with the same value", async (one, two, key) => {
+  },
+  async "every write changes the version, even with the same value"(one, two, key) {
     const versions = [];
     for (const store of [one, two, one, two]) versions.push((await store.set(key, "same")).version);
     const isNew = new Set(versions).size === versions.length;
@@ -142,169 +142,142 @@ function definePromises(promise: (title: string, check: Check) => void): void {
       `Four writes had the versions ${versions.join(", ")}`,
       "Each write must have a new one.",
     );
-  });
-  promise("set with ifVersion replaces that version and no other", async (one, two, key) => {
+  },
+  async "set with ifVersion replaces that version and no other"(one, two, key) {
     const first = await one.set(key, "first");
     const second = await two.set(key, "second", { ifVersion: first.version });
     await mustConflict(one, key, first.version);
     await mustHold(two, key, "second", second.version);
-  });
-  promise("set with ifVersion null needs a missing entry", async (one, two, key) => {
+  },
+  async "set with ifVersion null needs a missing entry"(one, two, key) {
     const { version } = await one.set(key, "first", { ifVersion: null });
     await mustConflict(two, key, null);
     await mustHold(two, key, "first", version);
-  });
-  promise(
-    "the version of a deleted entry is refused, also after a new write",
-    async (one, two, key) => {
-      const { version } = await one.set(key, "first");
-      await two.delete(key);
-      await mustConflict(one, key, version);
-      await two.set(key, "again", { ifVersion: null });
-      await mustConflict(one, key, version);
-    },
-  );
-  promise(
-    "of many writes over one version, or none, at the same time, one is done",
-    async (one, two, key) => {
-      for (const name of ["missing", "present"]) {
-        const ifVersion = name === "missing" ? null : (await one.set(key + name, "start")).version;
-        const writes = Array.from({ length: 20 }, async (_, index) =>
-          (index % 2 ? one : two).set(key + name, String(index), { ifVersion }),
-        );
-        const done = (await Promise.allSettled(writes)).flatMap(({ status }, index) =>
-          status === "fulfilled" ? [String(index)] : [],
-        );
-        must(
-          done.length === 1,
-          `${done.length} of 20 set() were done`,
-          "It must be one, and 19 store_conflict.",
-        );
-        await mustHold(one, key + name, done[0] ?? "");
-      }
-    },
-  );
-  promise(
-    "a deleted entry is missing, and delete accepts a missing entry",
-    async (one, two, key) => {
-      await one.set(key, "value");
-      await mustHold(two, key, "value");
-      await one.delete(key);
-      await mustBeMissing(two, key, "after delete()");
-      await two.delete(key);
-    },
-  );
-  promise(
-    "an entry is kept until expiresAt, then missing, also for ifVersion",
-    async (one, two, key, clock) => {
-      const expiresAt = clock.now() + lifeMs;
-      const { version } = await one.set(key, "value", { expiresAt });
-      const found = await two.get(key);
-      const isTooSoon = found === undefined && clock.now() < expiresAt;
-      must(
-        !isTooSoon,
-        "get() resolved with undefined too soon",
-        "expiresAt is in epoch milliseconds.",
+  },
+  async "the version of a deleted entry is refused, also after a new write"(one, two, key) {
+    const { version } = await one.set(key, "first");
+    await two.delete(key);
+    await mustConflict(one, key, version);
+    await two.set(key, "again", { ifVersion: null });
+    await mustConflict(one, key, version);
+  },
+  async "of many writes over one version, or none, at the same time, one is done"(one, two, key) {
+    for (const name of ["missing", "present"]) {
+      const ifVersion = name === "missing" ? null : (await one.set(key + name, "start")).version;
+      const writes = Array.from({ length: 20 }, async (_, index) =>
+        (index % 2 ? one : two).set(key + name, String(index), { ifVersion }),
       );
-      await elapsed(lifeMs, clock);
-      while ((await two.get(key)) !== undefined && clock.now() < expiresAt + graceMs)
-        await elapsed(20, clock);
-      await mustBeMissing(two, key, "after expiresAt");
-      await mustConflict(one, key, version);
-      await one.set(key, "new", { ifVersion: null });
-    },
-  );
-  promise(
-    "an entry that has expired already can be written, and is missing",
-    async (one, two, key, clock) => {
-      const { version: ifVersion } = await one.set(key, "old");
-      await one.set(key, "", { ifVersion, expiresAt: 1 });
-      await mustBeMissing(two, key, "with an expiresAt in 1970");
-      await one.set(key, "old");
-      await one.set(key, "value", { expiresAt: clock.now() - 60_000 });
-      await mustBeMissing(two, key, "with an expiresAt in the past");
-    },
-  );
-  promise("set without expiresAt removes an earlier expiry", async (one, two, key, clock) => {
+      const done = (await Promise.allSettled(writes)).flatMap(({ status }, index) =>
+        status === "fulfilled" ? [String(index)] : [],
+      );
+      must(
+        done.length === 1,
+        `${done.length} of 20 set() were done`,
+        "It must be one, and 19 store_conflict.",
+      );
+      await mustHold(one, key + name, done[0] ?? "");
+    }
+  },
+  async "a deleted entry is missing, and delete accepts a missing entry"(one, two, key) {
+    await one.set(key, "value");
+    await mustHold(two, key, "value");
+    await one.delete(key);
+    await mustBeMissing(two, key, "after delete()");
+    await two.delete(key);
+  },
+  async "an entry is kept until expiresAt, then missing, also for ifVersion"(one, two, key, clock) {
+    const expiresAt = clock.now() + lifeMs;
+    const { version } = await one.set(key, "value", { expiresAt });
+    const found = await two.get(key);
+    const isTooSoon = found === undefined && clock.now() < expiresAt;
+    must(
+      !isTooSoon,
+      "get() resolved with undefined too soon",
+      "expiresAt is in epoch milliseconds.",
+    );
+    await elapsed(lifeMs, clock);
+    while ((await two.get(key)) !== undefined && clock.now() < expiresAt + graceMs)
+      await elapsed(20, clock);
+    await mustBeMissing(two, key, "after expiresAt");
+    await mustConflict(one, key, version);
+    await one.set(key, "new", { ifVersion: null });
+  },
+  async "an entry that has expired already can be written, and is missing"(one, two, key, clock) {
+    const { version: ifVersion } = await one.set(key, "old");
+    await one.set(key, "", { ifVersion, expiresAt: 1 });
+    await mustBeMissing(two, key, "with an expiresAt in 1970");
+    await one.set(key, "old");
+    await one.set(key, "value", { expiresAt: clock.now() - 60_000 });
+    await mustBeMissing(two, key, "with an expiresAt in the past");
+  },
+  async "set without expiresAt removes an earlier expiry"(one, two, key, clock) {
     await one.set(key, "short", { expiresAt: clock.now() + lifeMs });
     await two.set(key, "long");
     await elapsed(lifeMs + graceMs, clock);
     await mustHold(one, key, "long");
-  });
-  promise("lock resolves with the result of its task", async (one, _two, key) => {
+  },
+  async "lock resolves with the result of its task"(one, _two, key) {
     const result: unknown = await one.lock(key, async () => "result");
     must(
       result === "result",
       `lock() resolved with ${shown(result)}`,
       "It must be the task's result.",
     );
-  });
-  promise(
-    "the tasks of one lock never overlap, and all of them run",
-    async (one, two, key, clock) => {
-      let [inside, most, ran] = [0, 0, 0];
-      const task = async () => {
-        inside++;
-        most = Math.max(most, inside);
-        await elapsed(2, clock);
-        inside--;
-        ran++;
-      };
-      await Promise.all([one, two, one, two, one, two].map((store) => store.lock(key, task)));
-      must(
-        most === 1,
-        `${most} tasks ran under one lock at the same time`,
-        "Only one may run at a time.",
-      );
-      must(ran === 6, `${ran} of 6 tasks under one lock ran`, "All of them must run.");
-    },
-  );
-  promise("locks of different keys do not wait for each other", async (one, two, key) => {
+  },
+  async "the tasks of one lock never overlap, and all of them run"(one, two, key, clock) {
+    let [inside, most, ran] = [0, 0, 0];
+    const task = async () => {
+      inside++;
+      most = Math.max(most, inside);
+      await elapsed(2, clock);
+      inside--;
+      ran++;
+    };
+    await Promise.all([one, two, one, two, one, two].map((store) => store.lock(key, task)));
+    must(
+      most === 1,
+      `${most} tasks ran under one lock at the same time`,
+      "Only one may run at a time.",
+    );
+    must(ran === 6, `${ran} of 6 tasks under one lock ran`, "All of them must run.");
+  },
+  async "locks of different keys do not wait for each other"(one, two, key) {
     await one.lock(`${key}a`, () => two.lock(`${key}ab`, async () => {}, { timeoutMs: 1_000 }));
-  });
-  promise(
-    "a lock that is held rejects with store_locked, and its task never runs",
-    async (one, two, key) => {
-      let hasRun = false;
-      const task = async () => {
-        hasRun = true;
-      };
-      await one.lock(key, async () => {
-        await mustBeLocked(two, key, task);
-        // The wait that ended must not have freed the lock.
-        await mustBeLocked(two, key, task);
-      });
-      await one.lock(key, async () => {});
-      must(!hasRun, "The task of a lock() that was rejected ran", "It must not run.");
-    },
-  );
-  promise(
-    "under a lock its key can be written and deleted, and stays locked",
-    async (one, two, key) => {
-      await one.lock(key, async () => {
-        await one.set(key, "value");
-        await mustHold(two, key, "value");
-        await two.delete(key);
-        await mustBeLocked(two, key);
-      });
-    },
-  );
-  promise(
-    "a task that rejects makes lock reject with its error, and frees it",
-    async (one, two, key) => {
-      const error = new Error("the error of the task");
-      const seen: unknown = await one
-        .lock(key, () => Promise.reject(error))
-        .catch((reason) => reason);
-      must(
-        seen === error,
-        `lock() settled with ${shown(seen)}`,
-        "It must reject with the task's error.",
-      );
-      await two.lock(key, async () => {}, { timeoutMs: 1_000 });
-    },
-  );
-}
+  },
+  async "a lock that is held rejects with store_locked, and its task never runs"(one, two, key) {
+    let hasRun = false;
+    const task = async () => {
+      hasRun = true;
+    };
+    await one.lock(key, async () => {
+      await mustBeLocked(two, key, task);
+      // The wait that ended must not have freed the lock.
+      await mustBeLocked(two, key, task);
+    });
+    await one.lock(key, async () => {});
+    must(!hasRun, "The task of a lock() that was rejected ran", "It must not run.");
+  },
+  async "under a lock its key can be written and deleted, and stays locked"(one, two, key) {
+    await one.lock(key, async () => {
+      await one.set(key, "value");
+      await mustHold(two, key, "value");
+      await two.delete(key);
+      await mustBeLocked(two, key);
+    });
+  },
+  async "a task that rejects makes lock reject with its error, and frees it"(one, two, key) {
+    const error = new Error("the error of the task");
+    const seen: unknown = await one
+      .lock(key, () => Promise.reject(error))
+      .catch((reason) => reason);
+    must(
+      seen === error,
+      `lock() settled with ${shown(seen)}`,
+      "It must reject with the task's error.",
+    );
+    await two.lock(key, async () => {}, { timeoutMs: 1_000 });
+  },
+};
 
 /** @throws Error whose message says what the store did and what it must do */
 function must(isSo: boolean, did: string, rule: string, cause?: unknown): void {
