@@ -15,7 +15,7 @@ import { beginLogin, completeLogin, redeemLaunch } from "../people.js";
 import type { Settings } from "./backend-options.js";
 import { callbackRoute, defaultRedirectUri } from "./deployments.js";
 import { Refusal, reportedAnswer } from "./error-answer.js";
-import { delayingRefusals, watchedStore } from "./exchange-limits.js";
+import { delayingRefusals } from "./exchange-limits.js";
 import type { StartedLogin, TakenLogin } from "./pending-logins.js";
 import { randomToken } from "./records.js";
 import {
@@ -61,8 +61,7 @@ export async function answerLaunch(request: Request, context: Context): Promise<
     }
     const { launch, baseUrl } = deployment;
     return redeemLaunch({
-      ...settings.auth,
-      store: watchedStore(settings.auth.store, leave),
+      ...settings.authOptions(leave),
       credential: watchedCredential(launch, leave),
       baseUrl,
       tenantId,
@@ -135,7 +134,7 @@ async function begin(
   const { baseUrl, tenantId, login: credential } = deployment;
   const redirectUri = defaultRedirectUri(own, settings.path, tenantId);
   const { url, login } = await beginLogin({
-    ...settings.auth,
+    ...settings.authOptions(),
     baseUrl,
     tenantId,
     credential,
@@ -184,8 +183,7 @@ async function complete(
   callbackUrl.search = new URL(request.url).search;
   const exchange = (leave: () => () => void) =>
     completeLogin({
-      ...settings.auth,
-      store: watchedStore(settings.auth.store, leave),
+      ...settings.authOptions(leave),
       credential: watchedCredential(credential, leave),
       baseUrl,
       tenantId,
