@@ -154,7 +154,7 @@ export function parseDeployments(given: unknown, options: DeploymentOptions): De
 export function answerOf(
   name: string,
   ask: () => unknown,
-  { timeoutMs, clock }: Pick<DeploymentOptions, "timeoutMs" | "clock">,
+  { timeoutMs, clock }: DeploymentOptions,
   variant?: Variant,
 ): Promise<unknown> {
   return inTime((async () => ask())(), timeoutMs, clock, () => {

@@ -150,7 +150,7 @@ export class Refusal extends Error {
 export function reportedAnswer(
   error: unknown,
   route: string,
-  { clock, report }: Pick<Settings, "clock" | "report">,
+  { clock, report }: Settings,
 ): ErrorAnswer {
   // A deployment without a credential for its tenant counts as not configured.
   const isMissing = codeOf(error) === "credential_missing";

@@ -20,11 +20,7 @@ export class Records<T extends object> {
   readonly #isWhole: (value: Partial<T>) => boolean;
 
   /** `isWhole` recognises an entry that this version wrote. */
-  constructor(
-    { store, report }: Pick<Settings, "store" | "report">,
-    kind: string,
-    isWhole: (value: Partial<T>) => boolean,
-  ) {
+  constructor({ store, report }: Settings, kind: string, isWhole: (value: Partial<T>) => boolean) {
     this.#store = store;
     this.#report = report;
     this.#kind = kind;

@@ -181,13 +181,13 @@ export async function guardedCookieToken(request: Request, settings: Settings): 
 export async function readJson<S extends z.ZodObject>(
   request: Request,
   schema: S,
-  limits: Pick<Settings, "timeoutMs" | "clock">,
+  settings: Settings,
 ): Promise<z.infer<S>> {
   // A form on another site can send text/plain or form data without a CORS preflight, but not
   // application/json.
   const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (type !== "application/json") throw new Refusal("type_not_supported");
-  const text = await readText(request, limits);
+  const text = await readText(request, settings);
   let body: unknown;
   try {
     body = text === "" ? {} : JSON.parse(text);
@@ -207,7 +207,7 @@ export async function readJson<S extends z.ZodObject>(
 
 async function readText(
   { headers, body, bodyUsed, signal }: Request,
-  { timeoutMs, clock }: Pick<Settings, "timeoutMs" | "clock">,
+  { timeoutMs, clock }: Settings,
 ): Promise<string> {
   if (bodyUsed)
     throw invalidOption(
