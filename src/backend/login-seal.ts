@@ -6,7 +6,7 @@ import { EncryptJWT, jwtDecrypt } from "jose";
 import { decode } from "jose/base64url";
 import { codeOf } from "../errors.js";
 import type { Settings } from "./backend-options.js";
-import { randomToken } from "./records.js";
+import { isToken, randomToken } from "./records.js";
 
 const keyName = "bivariant:backend:login-key";
 /**
@@ -19,8 +19,6 @@ const keyLifetimeMs = 90 * 24 * 3_600_000;
  * store.
  */
 const cachedMs = 60_000;
-/** 256 bits as base64url. */
-const isKey = /^[A-Za-z0-9_-]{43}$/;
 
 export class LoginSeal {
   readonly #settings: Settings;
@@ -62,7 +60,8 @@ export class LoginSeal {
     const found = await store.get(keyName).catch((error: unknown) => {
       if (codeOf(error) !== "store_corrupt") throw error;
     });
-    if (!found || !isKey.test(found.value)) return undefined;
+    // A token has the 256 bits of a key.
+    if (!found || !isToken(found.value)) return undefined;
     this.#cached = { key: decode(found.value), readAt: clock.now() };
     return this.#cached.key;
   }

@@ -43,6 +43,11 @@ interface PersonRecord {
   readonly generation: string;
 }
 
+interface SessionWithToken {
+  readonly token: string;
+  readonly session: SessionRecord;
+}
+
 /** A session stays known for this long after its end, so that its page is told that it expired. */
 const rememberedMs = 24 * 3_600_000;
 
@@ -71,9 +76,7 @@ export class Sessions {
   /**
    * Opens a session under a new token, which thus cannot have been planted (no session fixation).
    */
-  async open(
-    subject: SessionSubject,
-  ): Promise<{ readonly token: string; readonly session: SessionRecord }> {
+  async open(subject: SessionSubject): Promise<SessionWithToken> {
     const token = randomToken();
     const usedAt = this.#settings.clock.now();
     const longest = usedAt + this.#settings.session.lifetimeMs;
@@ -159,9 +162,7 @@ export class Sessions {
    * The session that a request names, and its token.
    * @throws SessionError, RelaunchRequiredError, StoreError
    */
-  async ofRequest(
-    request: Request,
-  ): Promise<{ readonly token: string; readonly session: SessionRecord }> {
+  async ofRequest(request: Request): Promise<SessionWithToken> {
     const token = this.#settings.session.cookie
       ? await guardedCookieToken(request, this.#settings)
       : bearerToken(request);
