@@ -4,6 +4,7 @@
  */
 import type { z } from "zod";
 import { isConfigurationError } from "../errors.js";
+import { parseJson } from "../http/exchange.js";
 import { invalidOption } from "../options.js";
 import type { Settings } from "./backend-options.js";
 import { originOf } from "./deployments.js";
@@ -188,13 +189,7 @@ export async function readJson<S extends z.ZodObject>(
   const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (type !== "application/json") throw new Refusal("type_not_supported");
   const text = await readText(request, settings);
-  let body: unknown;
-  try {
-    body = text === "" ? {} : JSON.parse(text);
-  } catch {
-    throw new Refusal("request_invalid");
-  }
-  const parsed = schema.safeParse(body);
+  const parsed = schema.safeParse(text === "" ? {} : parseJson(text));
   if (parsed.success) return parsed.data;
   const fields = Object.keys(schema.shape);
   // These are names from the schema, so that the answer repeats nothing that was sent.
