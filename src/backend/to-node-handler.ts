@@ -184,12 +184,7 @@ function makeRequest(incoming: Incoming, limit?: Limit, signal?: AbortSignal): R
       if (!name.startsWith(":")) headers.append(name, value);
     }
     const body = method === "GET" || method === "HEAD" ? undefined : bodyOf(incoming, limit);
-    const init = {
-      method,
-      headers,
-      ...(signal && { signal }),
-      ...(body && { body, duplex: "half" }),
-    };
+    const init = { method, headers, signal, body, duplex: "half" };
     // The URL is not resolved, because a path that begins with two slashes would replace the host.
     const request = new Request(`${protocol}://${host}${target}`, init as RequestInit);
     if (socket?.remoteAddress !== undefined) addresses.set(request, socket.remoteAddress);
