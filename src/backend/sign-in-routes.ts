@@ -16,7 +16,7 @@ import type { Settings } from "./backend-options.js";
 import { callbackRoute, defaultRedirectUri } from "./deployments.js";
 import { Refusal, reportedAnswer } from "./error-answer.js";
 import { delayingRefusals } from "./exchange-limits.js";
-import type { StartedLogin, TakenLogin } from "./pending-logins.js";
+import type { TakenLogin } from "./pending-logins.js";
 import { randomToken } from "./records.js";
 import {
   cookieToken,
@@ -119,11 +119,7 @@ export async function answerLogin(request: Request, context: Context): Promise<R
   return redirect(302, url, await logins.start(request, started, returnTo));
 }
 
-async function begin(
-  request: Request,
-  tenant: string | null,
-  settings: Settings,
-): Promise<{ url: string; started: StartedLogin }> {
+async function begin(request: Request, tenant: string | null, settings: Settings) {
   const own = ownOrigin(request, settings);
   const named = tenant === null ? {} : { tenantId: tenant };
   const deployment = await settings.findDeployment({ purpose: "login", ...named });
