@@ -45,17 +45,14 @@ export interface Encryption {
 export const plaintext: Encryption = {
   cipher: "none",
   keyId: async () => undefined,
-  // A name can be the name of a file, however long the key is.
-  nameOf: async (key) => hashOf(JSON.stringify(key)),
+  // A hash can be the name of a file, however long the key is.
+  async nameOf(key) {
+    const bytes = new TextEncoder().encode(JSON.stringify(key));
+    return encode(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
+  },
   seal: async (value) => value,
   open: async (sealed) => sealed,
 };
-
-async function hashOf(text: string): Promise<string> {
-  return encode(
-    new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))),
-  );
-}
 
 /**
  * Makes each value a compact JWE (`dir` and `A256GCM`, RFC 7518) with its place in the protected

@@ -83,7 +83,7 @@ function hasEnded(holder: string): boolean {
     process.kill(Number(pid), 0);
     return false;
   } catch (error) {
-    return (error as { code?: unknown }).code === "ESRCH";
+    return systemCode(error) === "ESRCH";
   }
 }
 

@@ -166,5 +166,5 @@ export function asStoreError(error: unknown, path: string): unknown {
 }
 
 export function unavailable(message: string, cause?: unknown): StoreError {
-  return new StoreError("store_unavailable", message, cause === undefined ? {} : { cause });
+  return new StoreError("store_unavailable", message, { cause });
 }
