@@ -1,6 +1,5 @@
 /** Keeps the backend's own data in the token store, with typed records and random tokens. */
 import { encode } from "jose/base64url";
-import type { TokenStore } from "../auth/shared/token-store.js";
 import { codeOf } from "../errors.js";
 import type { Settings } from "./backend-options.js";
 
@@ -14,15 +13,13 @@ export function isToken(text: string): boolean {
  * missing.
  */
 export class Records<T extends object> {
-  readonly #store: TokenStore;
-  readonly #report: (error: unknown) => void;
+  readonly #settings: Settings;
   readonly #kind: string;
   readonly #isWhole: (value: Partial<T>) => boolean;
 
   /** `isWhole` recognises an entry that this version wrote. */
-  constructor({ store, report }: Settings, kind: string, isWhole: (value: Partial<T>) => boolean) {
-    this.#store = store;
-    this.#report = report;
+  constructor(settings: Settings, kind: string, isWhole: (value: Partial<T>) => boolean) {
+    this.#settings = settings;
     this.#kind = kind;
     this.#isWhole = isWhole;
   }
@@ -31,9 +28,9 @@ export class Records<T extends object> {
     // A string of another form is not one of our tokens, so the store need not be asked.
     if (!isToken(token)) return undefined;
     const key = await this.#key(token);
-    const entry = await this.#store.get(key).catch((error: unknown) => {
+    const entry = await this.#settings.store.get(key).catch((error: unknown) => {
       if (codeOf(error) !== "store_corrupt") throw error;
-      this.#report(error);
+      this.#settings.report(error);
     });
     if (!entry) return undefined;
     try {
@@ -54,7 +51,7 @@ export class Records<T extends object> {
     options: { readonly ifVersion?: string | null; readonly expiresAt: number },
   ): Promise<boolean> {
     try {
-      await this.#store.set(await this.#key(token), JSON.stringify(value), options);
+      await this.#settings.store.set(await this.#key(token), JSON.stringify(value), options);
       return true;
     } catch (error) {
       if (codeOf(error) === "store_conflict") return false;
@@ -63,11 +60,11 @@ export class Records<T extends object> {
   }
 
   async delete(token: string): Promise<void> {
-    await this.#store.delete(await this.#key(token));
+    await this.#settings.store.delete(await this.#key(token));
   }
 
   async lock<R>(token: string, task: () => Promise<R>): Promise<R> {
-    return this.#store.lock(await this.#key(token), task);
+    return this.#settings.store.lock(await this.#key(token), task);
   }
 
   async #key(token: string): Promise<string> {
