@@ -40,7 +40,7 @@ export interface SessionSubject {
   /** When the token of a launch expires, in epoch milliseconds. */
   readonly launchEndsAt?: number;
   readonly operator?: Operator | undefined;
-  readonly roles?: readonly { readonly name: string; readonly group?: string }[] | undefined;
+  readonly roles?: AccessToken["roles"];
   /**
    * The `generation` of the person's record when the login was completed, or when the session of
    * the launch was opened. Absent or null if there was no record.
@@ -83,7 +83,7 @@ export class PersonAuths {
     ({ resuming }) => resuming === undefined,
   );
   /** The Auth that made each error saying that the service no longer accepts a token. */
-  readonly #refused: WeakMap<object, PersonAuth> = new WeakMap();
+  readonly #refused = new WeakMap<object, PersonAuth>();
 
   readonly #identify: Identify | undefined;
 
