@@ -268,14 +268,10 @@ type Run = (
  */
 function scriptRunner(client: RedisClient): Run {
   const send = commandSender(client);
-  const hashes = new Map<string, Promise<string>>();
-  const hashOf = (script: string) => {
-    const hash = hashes.get(script) ?? sha1(script);
-    hashes.set(script, hash);
-    return hash;
-  };
+  const hashes = new Map<string, string>();
   return async (script, name, args, signal) => {
-    const hash = await hashOf(script);
+    const hash = hashes.get(script) ?? (await sha1(script));
+    hashes.set(script, hash);
     // The caller has given up.
     signal?.throwIfAborted();
     try {
