@@ -5,7 +5,7 @@ import addFormats from "ajv-formats";
 import { readDocument } from "../../src/generate/document/read-document.js";
 import { isObject, pointerTo } from "../../src/generate/document/source-file.js";
 import { schemaTable } from "../../src/generate/emit/schemas.js";
-import { listOperations } from "../../src/generate/operations/list-operations.js";
+import { withOperations } from "../../src/generate/operations/list-operations.js";
 import { NOT_FOUND, sampleOf } from "../../src/generate/schemas/sample.js";
 import { jsonChecker } from "../../src/json-schema/index.js";
 import type { PublishedDocument } from "./documents.js";
@@ -39,10 +39,9 @@ const MOST_VALUES = 200;
 export async function againstAjv({ name, path }: PublishedDocument): Promise<Comparison> {
   const none = { document: name, schemas: 0, values: 0, allowed: 0, withoutSample: 0 };
   try {
-    const document = await readDocument("B", path);
-    const list = listOperations(document);
+    const document = withOperations(await readDocument("B", path));
     document.findings.refuse();
-    const { definitions } = schemaTable(document, list);
+    const { definitions } = schemaTable(document);
     const check = jsonChecker(Object.fromEntries(definitions));
     const compile = ajvOf(document.root);
     const found = { ...none, notCompared: [] as string[], differences: [] as Difference[] };

@@ -22,12 +22,12 @@ import { readDocuments } from "./document/overlay.js";
 import { provenanceNotes } from "./document/provenance.js";
 import { shippedDocument } from "./document/read-document.js";
 import { entriesOf, GenerateError, isObject, requireOptions } from "./document/source-file.js";
-import { emitEmulation, emitNotSampled, emulate } from "./emit/emulation.js";
+import { emitEmulation, emitNotSampled, emulated } from "./emit/emulation.js";
 import { emitOperations } from "./emit/operations.js";
 import { emitSchemas } from "./emit/schemas.js";
 import { emitUnknowns } from "./emit/unknowns.js";
 import { typeEmitter } from "./emit/variant-types.js";
-import { listOperations } from "./operations/list-operations.js";
+import { withOperations } from "./operations/list-operations.js";
 
 export { type Change, type DocumentDiff, diffDocuments, type Level } from "./diff.js";
 export type { Notice } from "./document/findings.js";
@@ -231,19 +231,19 @@ async function render(options: GenerateOptions): Promise<Files> {
   const { A, B } = await step(() =>
     readDocuments(paths, overlays, { findings, refs, onFile, signal }),
   );
-  const lists = await step(() => ({ A: listOperations(A), B: listOperations(B) }));
+  const listed = await step(() => [withOperations(A), withOperations(B)] as const);
   findings.refuse();
-  const schemas = await step(() => emitSchemas({ A, B }, lists, out));
-  const unknowns = await step(() => emitUnknowns([A, B]));
+  const schemas = await step(() => emitSchemas(listed, out));
+  const unknowns = await step(() => emitUnknowns(listed));
   findings.refuse(strict);
-  const notes = { A: provenanceNotes(A), B: provenanceNotes(B) };
-  const operations = await step(() => emitOperations({ A, B }, lists, notes));
-  const typesA = await step(() => typesOf(A, notes.A, operations));
-  const typesB = await step(() => typesOf(B, notes.B, operations));
-  const emulation = await step(() => emulate({ A, B }, lists));
+  const notes = new Map(listed.flatMap((document) => [...provenanceNotes(document)]));
+  const operations = await step(() => emitOperations(listed, notes));
+  const typesA = await step(() => typesOf(A, notes, operations));
+  const typesB = await step(() => typesOf(B, notes, operations));
+  const emulation = await step(() => listed.map(emulated));
   const files = new Map([
-    ["emulation.ts", await step(() => emitEmulation({ A, B }, emulation))],
-    ["lock.json", emitLock([A, B])],
+    ["emulation.ts", await step(() => emitEmulation(listed, emulation))],
+    ["lock.json", emitLock(listed)],
     ["operations.ts", operations + (await step(() => emitNotSampled(emulation)))],
     ["schemas.ts", schemas],
     ["unknowns.ts", unknowns],

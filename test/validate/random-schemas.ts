@@ -10,7 +10,7 @@ import fc from "fast-check";
 import { expect } from "vitest";
 import { readDocument } from "../../src/generate/document/read-document.js";
 import { emitSchemas } from "../../src/generate/emit/schemas.js";
-import { listOperations } from "../../src/generate/operations/list-operations.js";
+import { withOperations } from "../../src/generate/operations/list-operations.js";
 import { isUnexpectedResponseError } from "../../src/index.js";
 import * as jsonSchema from "../../src/json-schema/index.js";
 import { type ValidationSchemas, validator } from "../../src/validate.js";
@@ -232,7 +232,7 @@ async function emitted(document: object): Promise<{ readonly schemas: Validation
     writeFileSync(path, JSON.stringify(document));
     const A = await readDocument("A", path);
     const B = await readDocument("B", path);
-    const text = emitSchemas({ A, B }, { A: listOperations(A), B: listOperations(B) });
+    const text = emitSchemas([A, B].map(withOperations));
     const { code } = transformSync(text, { loader: "ts", format: "cjs" });
     const module = { exports: {} as { readonly schemas: ValidationSchemas } };
     new Function("require", "module", code)(() => jsonSchema, module);

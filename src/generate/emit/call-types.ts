@@ -1,8 +1,8 @@
 /** The lookup types of `call` and `paths`: what a call takes, and what it answers. */
-import { atPointer, type Document, VARIANTS, type Variant } from "../document/document.js";
+import { atPointer, type Document, type Variant } from "../document/document.js";
 import type { ProvenanceNotes } from "../document/provenance.js";
 import { entriesOf, type JsonObject } from "../document/source-file.js";
-import type { Operation, OperationLists } from "../operations/list-operations.js";
+import type { ListedDocument, Operation } from "../operations/list-operations.js";
 import {
   type Body,
   type Content,
@@ -107,12 +107,8 @@ const NOTHING = "Record<never, never>";
  * Emits only direct lookups, because with a thousand operations conditional types take the compiler
  * seconds.
  */
-export function callTypes(
-  document: Document,
-  operations: readonly Operation[],
-  notes: ProvenanceNotes,
-): string {
-  const { variant } = document;
+export function callTypes(document: ListedDocument, notes: ProvenanceNotes): string {
+  const { variant, operations } = document;
   const inits = operations.map(
     (operation) => `  ${propertyName(operation.id)}: ${initType(document, operation)};\n`,
   );
@@ -370,9 +366,9 @@ function headersType({ headers }: Response): string | undefined {
  * Emits the type of the statuses that an operation does not document: one alias per distinct set of
  * documented ones.
  */
-export function otherStatuses(lists: OperationLists): string {
+export function otherStatuses(documents: readonly ListedDocument[]): string {
   const declarations = new Map<string, string>();
-  for (const { responses } of VARIANTS.flatMap((variant) => lists[variant])) {
+  for (const { responses } of documents.flatMap(({ operations }) => operations)) {
     const statuses = responses.flatMap((response) => response.statuses);
     const documented = statuses.some(isSuccess)
       ? statuses

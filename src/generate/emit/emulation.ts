@@ -3,20 +3,10 @@
  * or reads documents for `emulate`.
  */
 import type { BundleOptions } from "../document/bundle.js";
-import {
-  type ByVariant,
-  type Document,
-  follow,
-  VARIANTS,
-  type Variant,
-} from "../document/document.js";
+import { type Document, follow, VARIANTS, type Variant } from "../document/document.js";
 import { readDocument } from "../document/read-document.js";
 import { isObject, type JsonObject, objectOf } from "../document/source-file.js";
-import {
-  listOperations,
-  type Operation,
-  type OperationLists,
-} from "../operations/list-operations.js";
+import { type ListedDocument, withOperations } from "../operations/list-operations.js";
 import {
   type Content,
   isEventStream,
@@ -28,7 +18,7 @@ import { mergedSchema } from "../schemas/alternatives.js";
 import { isAllowed, NOT_FOUND, sampleOf } from "../schemas/sample.js";
 import { type OperationRow, operationTable } from "./operation-table.js";
 import { type DocumentedRequests, documentedRequests } from "./requests.js";
-import { checkSchemas } from "./schemas.js";
+import { schemaTable } from "./schemas.js";
 import { fileHeader, jsonText, prettyLiteral } from "./source-text.js";
 
 interface Answer {
@@ -43,7 +33,9 @@ interface Answer {
   readonly others?: readonly Omit<Answer, "status" | "others">[];
 }
 
+/** What an emulator answers and reads in one variant. */
 interface Emulated {
+  readonly variant: Variant;
   /** The first documented success of each operation that has one, by operationId. */
   readonly answers: Readonly<Record<string, Answer>>;
   /** Why an answer has no sample, by operationId. */
@@ -51,10 +43,11 @@ interface Emulated {
   readonly requests: DocumentedRequests;
 }
 
-function emulated(document: Document, operations: readonly Operation[]): Emulated {
+/** It takes seconds for a large document. */
+export function emulated(document: ListedDocument): Emulated {
   const answers: [id: string, Answer][] = [];
   const notSampled: [id: string, reason: string][] = [];
-  for (const { id, responses } of operations) {
+  for (const { id, responses } of document.operations) {
     const success = responses.find(({ statuses: [status = 0] }) => status >= 200 && status < 300);
     const [status] = success?.statuses ?? [];
     if (success === undefined || status === undefined) continue;
@@ -80,9 +73,10 @@ function emulated(document: Document, operations: readonly Operation[]): Emulate
     answers.push([id, { ...answer, ...(others.length > 0 && { others }) }]);
   }
   return {
+    variant: document.variant,
     answers: Object.fromEntries(answers),
     notSampled: Object.fromEntries(notSampled),
-    requests: documentedRequests(document, operations),
+    requests: documentedRequests(document),
   };
 }
 
@@ -183,43 +177,28 @@ function escaped(value: unknown): string {
   return String(value).replace(/[&<>"]/g, (character) => codes[character] ?? "");
 }
 
-/** What an emulator answers and reads in both variants. It takes seconds for large documents. */
-export function emulate(
-  documents: ByVariant<Document>,
-  lists: OperationLists,
-): ByVariant<Emulated> {
-  return { A: emulated(documents.A, lists.A), B: emulated(documents.B, lists.B) };
-}
-
 /**
  * What emulation.ts does not show, for operations.ts; nothing if there is a sample for everything.
  */
-export function emitNotSampled({ A, B }: ReturnType<typeof emulate>): string {
-  const table = { A: A.notSampled, B: B.notSampled };
-  if (Object.keys({ ...table.A, ...table.B }).length === 0) return "";
+export function emitNotSampled(both: readonly Emulated[]): string {
+  if (both.every(({ notSampled }) => Object.keys(notSampled).length === 0)) return "";
+  const table = Object.fromEntries(both.map(({ variant, notSampled }) => [variant, notSampled]));
   const type = 'Readonly<Record<"A" | "B", Readonly<Record<string, string>>>>';
   const comment = "/** Why the emulator has no sample for an answer, by operationId. */";
   return `\n${comment}\nexport const notSampled: ${type} = ${prettyLiteral(table)};\n`;
 }
 
-export function emitEmulation(
-  documents: ByVariant<Document>,
-  emulation: ReturnType<typeof emulate>,
-): string {
-  const answers = VARIANTS.map(
-    (variant) => `  ${variant}: ${jsonText(emulation[variant].answers)},\n`,
-  );
-  const requests = VARIANTS.map((variant) => {
-    const { operations, schemas } = emulation[variant].requests;
-    return (
+export function emitEmulation(documents: readonly Document[], both: readonly Emulated[]): string {
+  const answers = both.map(({ variant, answers }) => `  ${variant}: ${jsonText(answers)},\n`);
+  const requests = both.map(
+    ({ variant, requests: { operations, schemas } }) =>
       `  ${variant}: {\n    operations: ${jsonText(operations)},\n    schemas: ` +
-      `${jsonText(schemas)},\n  },\n`
-    );
-  });
+      `${jsonText(schemas)},\n  },\n`,
+  );
   return [
     fileHeader(
       "What an emulator answers and reads, from the examples and the schemas of both documents.",
-      VARIANTS.map((variant) => documents[variant]),
+      documents,
     ),
     `export const emulation: Readonly<Record<"A" | "B", Readonly<Record<string, unknown>>>> = ` +
       `{\n${answers.join("")}};\n`,
@@ -251,12 +230,11 @@ export async function readApi(
   for (const variant of VARIANTS) {
     const path = paths[variant];
     if (path === undefined) continue;
-    const document = await readDocument(variant, path, options);
-    const list = listOperations(document);
+    const document = withOperations(await readDocument(variant, path, options));
     document.findings.refuse();
-    checkSchemas(document, list);
-    operations[variant] = operationTable(variant, list);
-    const all = emulated(document, list);
+    schemaTable(document);
+    operations[variant] = operationTable(document);
+    const all = emulated(document);
     emulation[variant] = all.answers;
     requests[variant] = all.requests;
     notSampled[variant] = all.notSampled;

@@ -3,7 +3,7 @@
  * calls has it.
  */
 import type { Variant } from "../document/document.js";
-import type { Operation } from "../operations/list-operations.js";
+import type { ListedDocument, Operation } from "../operations/list-operations.js";
 import {
   type Content,
   isJson,
@@ -16,10 +16,10 @@ import { isFilledIn, isNeeded, isParameter, isSuccess } from "./call-types.js";
 /** One row of the runtime table; it also has the other members of `OperationEntry`. */
 export type OperationRow = Pick<Operation, "method" | "path" | "scope">;
 
-export function operationTable(
-  variant: Variant,
-  operations: readonly Operation[],
-): Readonly<Record<string, OperationRow>> {
+export function operationTable({
+  variant,
+  operations,
+}: ListedDocument): Readonly<Record<string, OperationRow>> {
   const rows = operations.map(({ id, method, path, responses, body, ...operation }) => {
     const statuses = responses.flatMap((response) => response.statuses).sort((a, b) => a - b);
     const parameters = operation.parameters.flatMap((parameter) =>

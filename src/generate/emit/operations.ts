@@ -1,48 +1,41 @@
 /**
  * Emits operations.ts: the runtime table of operations and the lookup types of `call` and `paths`.
  */
-import {
-  type ByVariant,
-  type Document,
-  METHODS,
-  VARIANTS,
-  type Variant,
-} from "../document/document.js";
+import { METHODS } from "../document/document.js";
 import type { ProvenanceNotes } from "../document/provenance.js";
-import type { Operation, OperationLists } from "../operations/list-operations.js";
+import type { ListedDocument } from "../operations/list-operations.js";
 import { CALL_TYPES, callTypes, initRequired, otherStatuses } from "./call-types.js";
 import { operationTable } from "./operation-table.js";
 import { fileHeader, literal, prettyLiteral, propertyName, UNCHECKED } from "./source-text.js";
 
 export function emitOperations(
-  documents: ByVariant<Document>,
-  lists: OperationLists,
-  notes: ByVariant<ProvenanceNotes>,
+  documents: readonly [A: ListedDocument, B: ListedDocument],
+  notes: ProvenanceNotes,
 ): string {
   const body = [
     CALL_TYPES,
     FIXED_TYPES,
-    otherStatuses(lists),
-    ...VARIANTS.map((variant) => callTypes(documents[variant], lists[variant], notes[variant])),
-    bothTypes(lists),
-    ...VARIANTS.map((variant) => pathTypes(variant, lists[variant])),
+    otherStatuses(documents),
+    ...documents.map((document) => callTypes(document, notes)),
+    bothTypes(...documents),
+    ...documents.map(pathTypes),
     TABLE_TYPES,
-    tableType(lists),
-    ...VARIANTS.map((variant) => table(variant, lists[variant])),
+    tableType(documents),
+    ...documents.map(table),
     "export const operations: OperationTable = { A: operationsA, B: operationsB };\n",
   ].join("\n");
   // An unused import is an error under noUnusedLocals.
-  const isUsed = (variant: Variant) =>
+  const isUsed = ({ variant }: ListedDocument) =>
     ["", "requests.", "answers."].some((own) => body.includes(`${variant}.${own}operations[`));
-  const imports = VARIANTS.filter(isUsed).map(
-    (variant) => `import type * as ${variant} from "./variant-${variant.toLowerCase()}.js";\n`,
-  );
+  const imports = documents
+    .filter(isUsed)
+    .map(
+      ({ variant }) =>
+        `import type * as ${variant} from "./variant-${variant.toLowerCase()}.js";\n`,
+    );
   return [
     UNCHECKED +
-      fileHeader(
-        "The operations of both variants: runtime table and lookup types.",
-        Object.values(documents),
-      ),
+      fileHeader("The operations of both variants: runtime table and lookup types.", documents),
     imports.join(""),
     body,
   ].join("\n");
@@ -127,9 +120,9 @@ export interface OperationTypes {
 }
 `;
 
-function bothTypes({ A, B }: OperationLists): string {
-  const inB = new Map(B.map((operation) => [operation.id, operation]));
-  const lines = A.flatMap((operation) => {
+function bothTypes(A: ListedDocument, B: ListedDocument): string {
+  const inB = new Map(B.operations.map((operation) => [operation.id, operation]));
+  const lines = A.operations.flatMap((operation) => {
     const other = inB.get(operation.id);
     if (other === undefined) return [];
     const mark = initRequired("A", operation) || initRequired("B", other) ? "" : "?";
@@ -145,7 +138,7 @@ function bothTypes({ A, B }: OperationLists): string {
   );
 }
 
-function pathTypes(variant: Variant, operations: readonly Operation[]): string {
+function pathTypes({ variant, operations }: ListedDocument): string {
   const lines = METHODS.map((method) => {
     const rows = operations
       .filter((operation) => operation.method === method)
@@ -160,12 +153,10 @@ function pathTypes(variant: Variant, operations: readonly Operation[]): string {
   );
 }
 
-function tableType(lists: OperationLists): string {
+function tableType(documents: readonly ListedDocument[]): string {
   // Literal types, because interfaces are not assignable to an index signature.
-  const variants = VARIANTS.map((variant) => {
-    const keys = lists[variant].map(
-      ({ id }) => `    readonly ${propertyName(id)}: OperationEntry;\n`,
-    );
+  const variants = documents.map(({ variant, operations }) => {
+    const keys = operations.map(({ id }) => `    readonly ${propertyName(id)}: OperationEntry;\n`);
     return `  readonly ${variant}: {\n${keys.join("")}  };\n`;
   });
   return (
@@ -176,7 +167,8 @@ function tableType(lists: OperationLists): string {
   );
 }
 
-function table(variant: Variant, operations: readonly Operation[]): string {
-  const rows = prettyLiteral(operationTable(variant, operations));
+function table(document: ListedDocument): string {
+  const rows = prettyLiteral(operationTable(document));
+  const { variant } = document;
   return `export const operations${variant}: OperationTable[${literal(variant)}] = ${rows};\n`;
 }

@@ -4,7 +4,7 @@
  */
 import { atPointer, type Document, referenceTarget } from "../document/document.js";
 import { isObject } from "../document/source-file.js";
-import type { Operation } from "../operations/list-operations.js";
+import type { ListedDocument } from "../operations/list-operations.js";
 import { isJsonSequence, type Parameter } from "../operations/messages.js";
 import { ANNOTATIONS, requiredOf } from "../schemas/checked-schema.js";
 import { isParameter } from "./call-types.js";
@@ -16,13 +16,10 @@ export interface DocumentedRequests {
   readonly schemas: Readonly<Record<string, unknown>>;
 }
 
-export function documentedRequests(
-  document: Document,
-  list: readonly Operation[],
-): DocumentedRequests {
+export function documentedRequests(document: ListedDocument): DocumentedRequests {
   const schemas = new Map<string, unknown>();
   const bare = (source: unknown) => bareSchema(document, schemas, source);
-  const operations = list.flatMap(({ id, parameters, body }) => {
+  const operations = document.operations.flatMap(({ id, parameters, body }) => {
     const listed = parameters.filter(isParameter).map((one) => parameterOf(one, bare));
     const contents = (body?.all ?? []).map(({ mediaType, media, isItem, encoding }) => {
       const source = isItem && isJsonSequence(mediaType) ? { items: media.schema } : media.schema;

@@ -7,28 +7,21 @@ import { fileURLToPath } from "node:url";
 import { jsonChecker } from "../../json-schema/index.js";
 import {
   atPointer,
-  type ByVariant,
   type Document,
   follow,
   referenceTarget,
-  VARIANTS,
   type Variant,
   warnAt,
 } from "../document/document.js";
 import { entriesOf, isObject, pointerTo } from "../document/source-file.js";
-import type { Operation, OperationLists } from "../operations/list-operations.js";
+import type { ListedDocument } from "../operations/list-operations.js";
 import { type Content, isJson } from "../operations/messages.js";
 import { checkedSchema, type Schema } from "../schemas/checked-schema.js";
 import { fileHeader, jsonText, literal, propertyName, UNCHECKED } from "./source-text.js";
 
 /** @param out the folder of the generated files */
-export function emitSchemas(
-  documents: ByVariant<Document>,
-  lists: OperationLists,
-  out?: string,
-): string {
-  const both = [documents.A, documents.B];
-  const tables = VARIANTS.map((variant) => schemaTable(documents[variant], lists[variant]));
+export function emitSchemas(documents: readonly ListedDocument[], out?: string): string {
+  const tables = documents.map(schemaTable);
   const withDefinitions = tables.filter(({ definitions }) => definitions.size > 0);
   const typeRows = tables.map((table) => tableRows(table, () => "LazySchema", "readonly ", ";"));
   const valueRows = tables.map((table) =>
@@ -36,7 +29,10 @@ export function emitSchemas(
   );
   return [
     UNCHECKED +
-      fileHeader("The schemas of both variants for zod. Each is built at its first use.", both),
+      fileHeader(
+        "The schemas of both variants for zod. Each is built at its first use.",
+        documents,
+      ),
     `import { ${withDefinitions.length > 0 ? "jsonSchemas, " : ""}type LazySchema } from ` +
       `${literal(checkerModule(out))};\n`,
     "export type { LazySchema };\n",
@@ -69,11 +65,6 @@ function packageOf(folder: string): string | undefined {
   return above === folder ? undefined : packageOf(above);
 }
 
-/** Reports what the validator cannot check. */
-export function checkSchemas(document: Document, list: readonly Operation[]): void {
-  schemaTable(document, list);
-}
-
 interface SchemaTable {
   readonly variant: Variant;
   readonly operations: readonly {
@@ -87,9 +78,9 @@ interface SchemaTable {
 
 /**
  * Names and reads every schema that a component, a body or a reference leads to. The name is that
- * of the component, or a JSON pointer.
+ * of the component, or a JSON pointer. Reports what the validator cannot check.
  */
-export function schemaTable(document: Document, list: readonly Operation[]): SchemaTable {
+export function schemaTable(document: ListedDocument): SchemaTable {
   const definitions = new Map<string, Schema>();
   const pending: (readonly [name: string, pointer: string])[] = [];
   const examples: (readonly [name: string, example: Example])[] = [];
@@ -119,7 +110,7 @@ export function schemaTable(document: Document, list: readonly Operation[]): Sch
   const schemas = atPointer(document.root, "/components/schemas");
   const components = isObject(schemas) ? Object.keys(schemas) : [];
   for (const name of components) nameOf(pointerTo("/components/schemas", name));
-  const operations = list.map(({ id, body, responses }) => ({
+  const operations = document.operations.map(({ id, body, responses }) => ({
     id,
     request: named(body),
     responses: responses.flatMap((response) => {

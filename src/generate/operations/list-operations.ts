@@ -1,6 +1,5 @@
 /** Lists the operations of a document for the emitters, with all references followed. */
 import {
-  type ByVariant,
   type Document,
   documentError,
   follow,
@@ -45,7 +44,14 @@ export interface Operation {
   readonly takesPluginTokens: boolean;
 }
 
-export type OperationLists = ByVariant<readonly Operation[]>;
+/** A document with what {@link listOperations} finds in it. */
+export interface ListedDocument extends Document {
+  readonly operations: readonly Operation[];
+}
+
+export function withOperations(document: Document): ListedDocument {
+  return { ...document, operations: listOperations(document) };
+}
 
 /** Lists what the document describes, and reports in its findings what cannot be called. */
 export function listOperations(document: Document): Operation[] {
