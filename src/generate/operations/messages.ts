@@ -11,7 +11,7 @@ import {
   pointerTo,
 } from "../document/source-file.js";
 import { mergedSchema } from "../schemas/alternatives.js";
-import { checkParameterSchema } from "../schemas/checked-schema.js";
+import { checkedSchema } from "../schemas/checked-schema.js";
 
 export const PLACES = ["path", "query", "header", "cookie"] as const;
 type Place = (typeof PLACES)[number];
@@ -108,7 +108,7 @@ export function readParameters(
     const inList = new Set<string>();
     for (const [index, entry] of list.entries()) {
       const { value, pointer: at } = follow(document, entry, pointerTo(pointer, index));
-      const source: JsonObject = objectOf(value);
+      const source = objectOf(value);
       const { name, required } = source;
       const place = PLACES.find((known) => known === source.in);
       if (typeof name !== "string" || place === undefined) {
@@ -124,7 +124,9 @@ export function readParameters(
       inList.add(key);
       const isRequired = place === "path" || required === true;
       const schema = follow(document, source.schema, pointerTo(pointer, index, "schema"));
-      checkParameterSchema(document, schema.value, schema.pointer);
+      // It only warns: the validator never sees the values of parameters.
+      if (schema.value !== undefined)
+        checkedSchema(schema.value, schema.pointer, { document, nameOf: () => "" });
       const form = formOf(document, source, place, at);
       if (form.style === "deepObject") warnOfNested(document, schema.value, schema.pointer);
       const keyword = form.content === undefined ? keywordOf(schema.value) : undefined;

@@ -37,25 +37,9 @@ const TYPES: ReadonlySet<unknown> = new Set([
 
 /** Keywords that say something about values, and allow all of them. */
 export const ANNOTATIONS: ReadonlySet<string> = new Set([
-  ...[
-    "title",
-    "description",
-    "default",
-    "readOnly",
-    "writeOnly",
-    "deprecated",
-    "example",
-    "examples",
-  ],
-  ...[
-    "contentEncoding",
-    "contentMediaType",
-    "contentSchema",
-    "discriminator",
-    "externalDocs",
-    "xml",
-  ],
-  "$comment",
+  ...["title", "description", "default", "readOnly", "writeOnly", "deprecated", "example"],
+  ...["examples", "contentEncoding", "contentMediaType", "contentSchema", "discriminator"],
+  ...["externalDocs", "xml", "$comment"],
 ]);
 
 /** Keywords without a check. Definitions are read where a reference leads to them. */
@@ -81,7 +65,7 @@ const only =
   (isRight: (value: unknown) => boolean): Reader =>
   (value) =>
     isRight(value) ? value : undefined;
-const number = only((value) => typeof value === "number");
+const ofType = (type: string): Reader => only((value) => typeof value === type);
 const count = only((value) => Number.isInteger(value) && Number(value) >= 0);
 const names = only(
   (value) => Array.isArray(value) && value.every((name) => typeof name === "string"),
@@ -102,39 +86,46 @@ const mapOf =
     ]);
     return Object.fromEntries(entries.filter(([, one]) => one !== undefined));
   };
-const member: Reader = (value, pointer, naming) => checkedSchema(value, pointer, naming);
 
 /** Each keyword with its reader, and what its value must be. */
 const READERS = new Map<string, readonly [Reader, must: string]>([
-  ...each(["items", "contains", "additionalProperties", "propertyNames"], schema, "a schema"),
   ...each(
-    ["not", "if", "then", "else", "unevaluatedItems", "unevaluatedProperties"],
+    [
+      ...["items", "contains", "additionalProperties", "propertyNames", "not", "if", "then"],
+      ...["else", "unevaluatedItems", "unevaluatedProperties"],
+    ],
     schema,
     "a schema",
   ),
   ...each(["allOf", "anyOf", "oneOf", "prefixItems"], schemas, "a list of schemas"),
   ...each(
     ["properties", "patternProperties", "dependentSchemas"],
-    mapOf(member),
+    mapOf(checkedSchema),
     "an object of schemas",
   ),
-  ...each(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"], number, "a number"),
+  ...each(
+    ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"],
+    ofType("number"),
+    "a number",
+  ),
   ["multipleOf", [only((value) => typeof value === "number" && value > 0), "a number above 0"]],
   ...each(
-    ["minLength", "maxLength", "minItems", "maxItems", "minContains", "maxContains"],
+    [
+      ...["minLength", "maxLength", "minItems", "maxItems", "minContains", "maxContains"],
+      ...["minProperties", "maxProperties"],
+    ],
     count,
     "a count",
   ),
-  ...each(["minProperties", "maxProperties"], count, "a count"),
-  ["uniqueItems", [only((value) => typeof value === "boolean"), "true or false"]],
+  ["uniqueItems", [ofType("boolean"), "true or false"]],
   ["required", [names, "a list of names"]],
   ["dependentRequired", [mapOf(names), "an object of lists of names"]],
   ["enum", [only((value) => Array.isArray(value) && value.length > 0), "a list of values"]],
   ["const", [(value) => value, "a value"]],
-  ["pattern", [only((value) => typeof value === "string"), "a regular expression"]],
-  ["format", [only((value) => typeof value === "string"), "a name"]],
+  ["pattern", [ofType("string"), "a regular expression"]],
+  ["format", [ofType("string"), "a name"]],
   ["type", [(value) => value, "a type"]],
-  ["$ref", [(value, pointer, naming) => referenceTo(value, pointer, naming), "a reference"]],
+  ["$ref", [referenceTo, "a reference"]],
 ]);
 
 /** The keywords that check something. */
@@ -277,11 +268,6 @@ function hintFor(keyword: string, value: unknown): string {
     return "; it takes the place of the other limit";
   if (keyword === "required" && typeof value === "boolean") return " in the schema of the object";
   return "";
-}
-
-/** Checks the schema of a parameter, whose values the validator never sees. */
-export function checkParameterSchema(document: Document, schema: unknown, pointer: string): void {
-  if (schema !== undefined) checkedSchema(schema, pointer, { document, nameOf: () => "" });
 }
 
 function referenceTo(
