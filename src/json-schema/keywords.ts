@@ -89,13 +89,12 @@ export const numberOf: Maker = (schema) =>
 
 export const stringOf: Maker = ({ minLength, maxLength, pattern, format }) => {
   const least = typeof minLength === "number" ? minLength : 0;
-  const most = typeof maxLength === "number" ? maxLength : Number.POSITIVE_INFINITY;
+  const most = typeof maxLength === "number" ? maxLength : Infinity;
   const expression = typeof pattern === "string" ? patternOf(pattern) : undefined;
   const isFormat = FORMATS.get(format);
   return (value, run) => {
     if (typeof value !== "string") return true;
-    if (!isLengthWithin(value, least, Number.POSITIVE_INFINITY))
-      return fail(run, `at least ${least} characters`);
+    if (!isLengthWithin(value, least, Infinity)) return fail(run, `at least ${least} characters`);
     if (!isLengthWithin(value, 0, most)) return fail(run, `at most ${most} characters`);
     if (expression?.test(value) === false) return fail(run, `the format ${pattern}`);
     return isFormat?.(value) === false ? fail(run, `the format ${format}`) : true;
@@ -103,15 +102,9 @@ export const stringOf: Maker = ({ minLength, maxLength, pattern, format }) => {
 };
 
 export const arrayOf: Maker = (schema, compiler) => {
-  const {
-    minItems = 0,
-    maxItems = Number.POSITIVE_INFINITY,
-    uniqueItems,
-    items,
-    contains,
-  } = schema;
-  const { minContains = 1, maxContains = Number.POSITIVE_INFINITY } = schema;
-  const first = schemaList(schema.prefixItems).map((one) => compiler.compile(one));
+  const { minItems = 0, maxItems = Infinity, uniqueItems, items, prefixItems } = schema;
+  const { contains, minContains = 1, maxContains = Infinity } = schema;
+  const first = schemaList(prefixItems).map((one) => compiler.compile(one));
   const rest = items === undefined ? undefined : compiler.compile(items);
   const wanted = contains === undefined ? undefined : compiler.compile(contains);
   return (value, run, seen) => {
@@ -144,22 +137,17 @@ export const arrayOf: Maker = (schema, compiler) => {
 };
 
 export const objectOf: Maker = (schema, compiler) => {
-  const {
-    additionalProperties: more,
-    minProperties = 0,
-    maxProperties = Number.POSITIVE_INFINITY,
-  } = schema;
+  const { additionalProperties: more, propertyNames } = schema;
+  const { minProperties = 0, maxProperties = Infinity } = schema;
   const compiled = ([name, one]: [string, unknown]) => [name, compiler.compile(one)] as const;
   const properties = new Map(entriesOf(schema.properties).map(compiled));
   const patterns = entriesOf(schema.patternProperties).map(
     ([pattern, one]) => [patternOf(pattern), compiler.compile(one)] as const,
   );
   const rest = more === undefined ? undefined : compiler.compile(more);
-  const names =
-    schema.propertyNames === undefined ? undefined : compiler.compile(schema.propertyNames);
+  const names = propertyNames === undefined ? undefined : compiler.compile(propertyNames);
   const required = schemaList(schema.required).map(String);
   const dependent = entriesOf(schema.dependentRequired);
-  const checkNames: Check | undefined = names && ((name, run) => names(name, run.quiet ?? run));
   return (value, run, seen) => {
     if (!isObject(value)) return true;
     const has = (name: string) => Object.hasOwn(value, name) && value[name] !== undefined;
@@ -192,7 +180,7 @@ export const objectOf: Maker = (schema, compiler) => {
       else if (!isKnown && rest !== undefined)
         isValid = within(run, name, false, rest, member) && isValid;
       if (isKnown || rest !== undefined) seen?.add(name);
-      if (checkNames?.(name, run) === false) isValid = fail(run, "other property names");
+      if (names?.(name, run.quiet ?? run) === false) isValid = fail(run, "other property names");
       if (!isValid && run.issues === undefined) return false;
     }
     if (isClosed) isValid = fail(run, "no other properties");

@@ -24,7 +24,8 @@ import {
 export const unionOf =
   (keyword: "anyOf" | "oneOf"): Maker =>
   (schema, compiler) => {
-    const branches = schemaList(schema[keyword]).map((one) => compiler.compile(one));
+    const list = schemaList(schema[keyword]);
+    const branches = list.map((one) => compiler.compile(one));
     return (value, run, seen) => {
       const matched: number[] = [];
       for (const [index, branch] of branches.entries()) {
@@ -34,7 +35,6 @@ export const unionOf =
       }
       if (keyword === "anyOf" ? matched.length > 0 : matched.length === 1) return true;
       if (run.issues === undefined) return false;
-      const list = schemaList(schema[keyword]);
       if (matched.length > 1) {
         const names = matched.map((index) => nameOf(list, index)).join(", ");
         return fail(run, `only one of the documented shapes, but it has several: ${names}`);
@@ -44,10 +44,9 @@ export const unionOf =
   };
 
 export const conditionOf: Maker = (schema, compiler) => {
-  const [condition, then = accept, otherwise = accept] = ["if", "then", "else"].map((key) =>
-    schema[key] === undefined ? undefined : compiler.compile(schema[key]),
-  );
-  if (condition === undefined) return undefined;
+  const condition = compiler.compile(schema.if);
+  const then = compiler.compile(schema.then);
+  const otherwise = compiler.compile(schema.else);
   return (value, run, seen) =>
     (isAllowed(condition, value, run, seen) ? then : otherwise)(value, run, seen);
 };
