@@ -1,15 +1,7 @@
 /** Makes checks of schemas: each keyword, or several that belong together, becomes a closure. */
+import { isObject, listOf } from "./json.js";
 import { arrayOf, numberOf, objectOf, stringOf, typeOf, valuesOf } from "./keywords.js";
-import {
-  accept,
-  type Check,
-  type Compiler,
-  every,
-  fail,
-  isObject,
-  type Maker,
-  schemaList,
-} from "./run.js";
+import { accept, type Check, type Compiler, every, fail, type Maker } from "./run.js";
 import { conditionOf, dependentOf, notOf, unevaluatedOf, unionOf } from "./union.js";
 
 const MAKERS: readonly (readonly [keywords: readonly string[], maker: Maker])[] = [
@@ -25,10 +17,7 @@ const MAKERS: readonly (readonly [keywords: readonly string[], maker: Maker])[] 
     objectOf,
   ],
   [["$ref"], ({ $ref }, compiler) => compiler.reference(String($ref))],
-  [
-    ["allOf"],
-    ({ allOf }, compiler) => every(schemaList(allOf).map((one) => compiler.compile(one))),
-  ],
+  [["allOf"], ({ allOf }, compiler) => every(listOf(allOf).map((one) => compiler.compile(one)))],
   [["anyOf"], unionOf("anyOf")],
   [["oneOf"], unionOf("oneOf")],
   [["not"], notOf],

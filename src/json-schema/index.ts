@@ -12,6 +12,7 @@
  */
 import { z } from "zod";
 import { SchemaCompiler } from "./compiler.js";
+import { pointerTo } from "./json.js";
 import { fail, type JsonIssue, type Run } from "./run.js";
 
 export { type JsonIssue, MOST_ISSUES } from "./run.js";
@@ -68,7 +69,7 @@ export function jsonChecker(
     return Object.hasOwn(definitions, name) ? definitions[name] : true;
   });
   return (name) => {
-    const check = compiler.reference(`#/$defs/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`);
+    const check = compiler.reference(pointerTo("#/$defs", name));
     return (value) => {
       const shared = { path: [], shown: [], verdicts: new Map() };
       const quiet: Run = { ...shared, issues: undefined };

@@ -1,18 +1,8 @@
 /** The keywords that check a value and its members, each made into a check of its own. */
+
 import { FORMATS, patternOf } from "./formats.js";
-import {
-  accept,
-  type Check,
-  entriesOf,
-  every,
-  fail,
-  isObject,
-  type Maker,
-  or,
-  reword,
-  schemaList,
-  within,
-} from "./run.js";
+import { entriesOf, isObject, listOf } from "./json.js";
+import { accept, type Check, every, fail, type Maker, or, reword, within } from "./run.js";
 
 export function typeName(value: unknown): string {
   if (value === null) return "null";
@@ -104,7 +94,7 @@ export const stringOf: Maker = ({ minLength, maxLength, pattern, format }) => {
 export const arrayOf: Maker = (schema, compiler) => {
   const { minItems = 0, maxItems = Infinity, uniqueItems, items, prefixItems } = schema;
   const { contains, minContains = 1, maxContains = Infinity } = schema;
-  const first = schemaList(prefixItems).map((one) => compiler.compile(one));
+  const first = listOf(prefixItems).map((one) => compiler.compile(one));
   const rest = items === undefined ? undefined : compiler.compile(items);
   const wanted = contains === undefined ? undefined : compiler.compile(contains);
   return (value, run, seen) => {
@@ -146,13 +136,13 @@ export const objectOf: Maker = (schema, compiler) => {
   );
   const rest = more === undefined ? undefined : compiler.compile(more);
   const names = propertyNames === undefined ? undefined : compiler.compile(propertyNames);
-  const required = schemaList(schema.required).map(String);
+  const required = listOf(schema.required).map(String);
   const dependent = entriesOf(schema.dependentRequired);
   return (value, run, seen) => {
     if (!isObject(value)) return true;
     const has = (name: string) => Object.hasOwn(value, name) && value[name] !== undefined;
     const triggered = dependent.flatMap(([name, list]) =>
-      has(name) ? schemaList(list).map(String) : [],
+      has(name) ? listOf(list).map(String) : [],
     );
     let isValid = true;
     for (const name of triggered.length > 0 ? new Set([...required, ...triggered]) : required) {

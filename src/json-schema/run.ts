@@ -1,4 +1,5 @@
 /** One check of one value: where it is, what it has found, and how a check reports. */
+import type { JsonObject } from "./json.js";
 
 export interface JsonIssue {
   /** As in zod: property names and indexes. */
@@ -12,7 +13,6 @@ export interface JsonIssue {
   readonly message: string;
 }
 
-export type Schema = Readonly<Record<string, unknown>>;
 /** The names and indexes that were checked, for `unevaluatedProperties` and `unevaluatedItems`. */
 export type Seen = Set<string | number> | undefined;
 export type Check = (value: unknown, run: Run, seen?: Seen) => boolean;
@@ -33,12 +33,6 @@ export interface Run {
 /** Further issues are not looked for, because every row of a long list may be wrong. */
 export const MOST_ISSUES = 1000;
 
-export const isObject = (value: unknown): value is Schema =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-export const schemaList = (value: unknown): readonly unknown[] =>
-  Array.isArray(value) ? value : [];
-export const entriesOf = (value: unknown): [string, unknown][] =>
-  isObject(value) ? Object.entries(value) : [];
 export const or = (words: readonly string[]): string =>
   [words.slice(0, -1).join(", "), ...words.slice(-1)].filter((word) => word !== "").join(" or ");
 
@@ -113,4 +107,4 @@ export interface Compiler {
 }
 
 /** Makes the check of one keyword, or of several that belong together. */
-export type Maker = (schema: Schema, compiler: Compiler) => Check | undefined;
+export type Maker = (schema: JsonObject, compiler: Compiler) => Check | undefined;

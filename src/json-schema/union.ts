@@ -2,29 +2,26 @@
  * The keywords that apply several schemas to one value, and what is wrong with a value that no
  * branch of a union allows.
  */
+import { entriesOf, isObject, type JsonObject, listOf } from "./json.js";
 import { isOfType, typeName } from "./keywords.js";
 import {
   accept,
   type Check,
   type Compiler,
-  entriesOf,
   every,
   fail,
   isAllowed,
-  isObject,
   type Maker,
   or,
   type Run,
   reword,
-  type Schema,
-  schemaList,
   within,
 } from "./run.js";
 
 export const unionOf =
   (keyword: "anyOf" | "oneOf"): Maker =>
   (schema, compiler) => {
-    const list = schemaList(schema[keyword]);
+    const list = listOf(schema[keyword]);
     const branches = list.map((one) => compiler.compile(one));
     return (value, run, seen) => {
       const matched: number[] = [];
@@ -69,7 +66,7 @@ export const dependentOf: Maker = ({ dependentSchemas }, compiler) => {
 };
 
 /** Comes last: it checks what all other keywords have not. */
-export function unevaluatedOf(schema: Schema, compiler: Compiler, check: Check): Check {
+export function unevaluatedOf(schema: JsonObject, compiler: Compiler, check: Check): Check {
   const [properties, items] = ["unevaluatedProperties", "unevaluatedItems"].map((key) =>
     schema[key] === undefined ? undefined : compiler.compile(schema[key]),
   );
@@ -173,7 +170,7 @@ function factsOf(schema: unknown, compiler: Compiler): Facts {
   FACTS.set(schema, NOTHING);
   const { type, $ref, allOf, properties, required } = schema;
   const target = typeof $ref === "string" ? [compiler.definition($ref)] : [];
-  const parts = [...target, ...schemaList(allOf)].map((one) => factsOf(one, compiler));
+  const parts = [...target, ...listOf(allOf)].map((one) => factsOf(one, compiler));
   const own = type === undefined ? valuesOf(schema)?.map(typeName) : [type].flat();
   const constants = entriesOf(properties).flatMap(([name, one]) => {
     const values = valuesOf(
@@ -184,7 +181,7 @@ function factsOf(schema: unknown, compiler: Compiler): Facts {
   const facts: Facts = {
     types: own ?? parts.find(({ types }) => types)?.types,
     constants: [...parts.flatMap((part) => part.constants), ...constants],
-    required: [...parts.flatMap((part) => part.required), ...schemaList(required).map(String)],
+    required: [...parts.flatMap((part) => part.required), ...listOf(required).map(String)],
   };
   FACTS.set(schema, facts);
   return facts;

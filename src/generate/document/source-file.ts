@@ -18,8 +18,19 @@ import {
   YAMLParseError,
 } from "yaml";
 import { openInput, readAtMost } from "../../input-file.js";
+import { isObject, type JsonObject, keysOf } from "../../json-schema/json.js";
 import { type NamesOf, unknownName } from "../../option-names.js";
 import { type JsonPositions, jsonPosition } from "./json-position.js";
+
+export {
+  entriesOf,
+  isObject,
+  type JsonObject,
+  keysOf,
+  listOf,
+  objectOf,
+  pointerTo,
+} from "../../json-schema/json.js";
 
 /** The codes of a {@link GenerateError}. */
 export type GenerateErrorCode =
@@ -121,8 +132,6 @@ export function requireOptions<T extends object>(of: string, options: T, names: 
   if (unknown === undefined) return given;
   throw new GenerateError("option_invalid", unknown.message);
 }
-
-export type JsonObject = { readonly [key: string]: unknown };
 
 export interface SourceFile {
   /** File name without folders, so that the output is the same wherever it is generated. */
@@ -393,32 +402,4 @@ function measure(root: unknown, failure: (code: GenerateErrorCode, message: stri
   };
   visit(root, 0);
   return { keys, isShared };
-}
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** The value if it is an object, else an empty one. */
-export function objectOf(value: unknown): JsonObject {
-  return isObject(value) ? value : {};
-}
-
-export function entriesOf(value: unknown): [name: string, value: unknown][] {
-  return Object.entries(objectOf(value));
-}
-
-/** The value if it is a list, else an empty one. */
-export function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-export function pointerTo(base: string, ...keys: readonly (string | number)[]): string {
-  const encode = (key: string | number) => String(key).replaceAll("~", "~0").replaceAll("/", "~1");
-  return [base, ...keys.map(encode)].join("/");
-}
-
-export function keysOf(pointer: string): string[] {
-  const tokens = pointer.split("/").slice(1);
-  return tokens.map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"));
 }

@@ -276,8 +276,7 @@ function referenceTo(
   { document, nameOf }: Naming,
 ): string | undefined {
   if (typeof reference !== "string") return undefined;
-  const name = nameOf(referenceTarget(document, reference, pointer));
-  return `#/$defs/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+  return pointerTo("#/$defs", nameOf(referenceTarget(document, reference, pointer)));
 }
 
 /** It checks nothing, but by it an error can name the branch that is meant. */
