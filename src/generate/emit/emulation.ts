@@ -16,6 +16,7 @@ import {
 } from "../operations/messages.js";
 import { mergedSchema } from "../schemas/alternatives.js";
 import { isAllowed, NOT_FOUND, sampleOf } from "../schemas/sample.js";
+import { isSuccess } from "./call-types.js";
 import { type OperationRow, operationTable } from "./operation-table.js";
 import { type DocumentedRequests, documentedRequests } from "./requests.js";
 import { schemaTable } from "./schemas.js";
@@ -48,7 +49,7 @@ export function emulated(document: ListedDocument): Emulated {
   const answers: [id: string, Answer][] = [];
   const notSampled: [id: string, reason: string][] = [];
   for (const { id, responses } of document.operations) {
-    const success = responses.find(({ statuses: [status = 0] }) => status >= 200 && status < 300);
+    const success = responses.find(({ statuses }) => statuses.some(isSuccess));
     const [status] = success?.statuses ?? [];
     if (success === undefined || status === undefined) continue;
     const made = success.all.filter(({ mediaType }) => !isMultipart(mediaType));

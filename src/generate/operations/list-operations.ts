@@ -3,12 +3,11 @@ import {
   type Document,
   documentError,
   follow,
-  type Method,
   operationsOf,
   refuseAt,
   warnAt,
 } from "../document/document.js";
-import { entriesOf, isObject, type JsonObject, pointerTo } from "../document/source-file.js";
+import { entriesOf, isObject, pointerTo } from "../document/source-file.js";
 import { mergedSchema } from "../schemas/alternatives.js";
 import {
   type Body,
@@ -20,12 +19,7 @@ import {
 } from "./messages.js";
 import { type NamedOperation, nameOperations } from "./operation-names.js";
 
-export interface Operation {
-  /** The Operation Object of the document. */
-  readonly source: JsonObject;
-  readonly id: string;
-  readonly method: Method;
-  readonly path: string;
+export interface Operation extends NamedOperation {
   readonly parameters: readonly Parameter[];
   readonly body?: Body | undefined;
   readonly responses: readonly Response[];
@@ -57,7 +51,6 @@ export function withOperations(document: Document): ListedDocument {
 export function listOperations(document: Document): Operation[] {
   const { findings } = document;
   const operations = new Map<string, Operation>();
-  const pointers = new Map<string, string>();
   const templates = new Map<string, string>();
   const all = nameOperations(document);
   if (all.length === 0)
@@ -74,7 +67,7 @@ export function listOperations(document: Document): Operation[] {
       const message =
         `${method} ${path} has the operationId ${JSON.stringify(id)} of ${earlier.method} ` +
         `${earlier.path}. Name one of them otherwise`;
-      const places = [pointer, pointers.get(id) ?? ""].map((at) => pointerTo(at, "operationId"));
+      const places = [pointer, earlier.pointer].map((at) => pointerTo(at, "operationId"));
       const { root, origins } = document;
       const written = places.find((at) => origins.trace(root, at).action !== undefined);
       refuseAt(document, "operation_id_duplicate", written ?? places[0] ?? "", message);
@@ -92,17 +85,14 @@ export function listOperations(document: Document): Operation[] {
       warnAt(document, "document_invalid", pointer, message);
     }
     const operation = findings.attempt(() => readOperation(document, named));
-    pointers.set(id, pointer);
     if (operation !== undefined) operations.set(id, operation);
   }
   checkOtherIds(document, all);
   return [...operations.values()];
 }
 
-function readOperation(
-  document: Document,
-  { id, method, path, source, pointer, shared }: NamedOperation,
-): Operation {
+function readOperation(document: Document, named: NamedOperation): Operation {
+  const { method, path, source, pointer, shared } = named;
   const { security = document.root.security } = source;
   const own = [source.parameters, pointerTo(pointer, "parameters")] as const;
   const all = readParameters(document, [shared, own]);
@@ -117,10 +107,7 @@ function readOperation(
   }
   const body = cannotSend ? undefined : described;
   return {
-    source,
-    id,
-    method,
-    path,
+    ...named,
     parameters,
     body,
     responses: readResponses(document, method, source.responses, pointerTo(pointer, "responses")),
