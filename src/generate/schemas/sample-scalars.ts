@@ -27,22 +27,20 @@ const BY_FORMAT: Readonly<Record<string, (index: number) => string>> = {
   // For a schema that has only a pattern or a length.
   "": (index) => `text${index || ""}`,
 };
-const SAME_FORMATS = {
+const SAME_FORMATS: Readonly<Record<string, string>> = {
   "idn-email": "email",
   "idn-hostname": "hostname",
   iri: "uri",
   url: "uri",
   "iri-reference": "uri-reference",
 };
-for (const [name, same] of Object.entries(SAME_FORMATS))
-  Object.assign(BY_FORMAT, { [name]: BY_FORMAT[same] });
 
 export function* strings(schema: JsonObject): Generator<string> {
   const { minLength = 0, maxLength = MOST_PADDING } = schema as Partial<Record<string, number>>;
   const fitted = (text: string) =>
     text.padEnd(Math.min(minLength, MOST_PADDING), "x").slice(0, maxLength);
   const name = schema.contentEncoding === "base64" ? "byte" : String(schema.format ?? "");
-  const format = BY_FORMAT[name] ?? BY_FORMAT[""];
+  const format = BY_FORMAT[SAME_FORMATS[name] ?? name] ?? BY_FORMAT[""];
   const patterns = [schema.pattern ?? []].flat().map(String);
   for (let index = 0; index < MOST_VALUES; index += 1) {
     const plain = format?.(index) ?? "";
