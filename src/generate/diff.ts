@@ -273,7 +273,6 @@ function signatureOf(
   const { value: body } = follow(
     document,
     typeName === "RequestBody" ? revision?.value : undefined,
-    "",
   );
   const required = `required=${isObject(body) && body.required === true}`;
   const set = property === undefined ? required : `${property}=${revision?.value}`;

@@ -1,7 +1,7 @@
 /**
  * Compares the two variants of each operation: what a call sends and what it gets, part by part.
  */
-import { type Document, follow, VARIANTS, type Variant } from "./document/document.js";
+import { type Document, follow, type Variant } from "./document/document.js";
 import { readDocument, shippedDocument } from "./document/read-document.js";
 import {
   entriesOf,
@@ -55,8 +55,8 @@ export async function diffVariants(
     document.findings.refuse();
     return new Map(list.map((one) => [one.id, partsOf(document, one)]));
   };
-  const [a, b] = await Promise.all(VARIANTS.map(operations));
-  const ids = [...new Set([...(a?.keys() ?? []), ...(b?.keys() ?? [])])];
+  const [a, b] = await Promise.all([operations("A"), operations("B")]);
+  const ids = [...new Set([...a.keys(), ...b.keys()])];
   if (operationId !== undefined && !ids.includes(operationId)) {
     const message = `neither document has the operation. They have ${ids.join(", ") || "none"}`;
     throw new GenerateError("option_invalid", message);
@@ -64,7 +64,7 @@ export async function diffVariants(
   return ids
     .filter((id) => operationId === undefined || id === operationId)
     .map((id) => {
-      const [inA, inB] = [a?.get(id), b?.get(id)];
+      const [inA, inB] = [a.get(id), b.get(id)];
       const both = inA !== undefined && inB !== undefined;
       const parts = both ? [...new Set([...inA.keys(), ...inB.keys()])] : ["operation"];
       const differences = parts.map((part) => ({ part, A: inA?.get(part), B: inB?.get(part) }));
@@ -106,7 +106,7 @@ type Fields = ReadonlyMap<string, Field>;
  */
 function fieldsOf(document: Document, source: unknown, outer: readonly unknown[] = []): Fields {
   const fields = new Map<string, Field>();
-  const { value: schema } = follow(document, source, "");
+  const { value: schema } = follow(document, source);
   if (!isObject(schema) || outer.includes(schema) || outer.length === MOST_LEVELS) return fields;
   const below = (part: unknown) => fieldsOf(document, part, [...outer, schema]);
   const add = (alternatives: readonly Fields[], prefix = "") => {
@@ -122,7 +122,7 @@ function fieldsOf(document: Document, source: unknown, outer: readonly unknown[]
   for (const alternatives of [schema.oneOf, schema.anyOf]) add(listOf(alternatives).map(below));
   const required = listOf(schema.required);
   for (const [name, member] of entriesOf(schema.properties)) {
-    const types = typesOf(follow(document, member, "").value);
+    const types = typesOf(follow(document, member).value);
     fields.set(name, { types, need: required.includes(name) ? "required" : "optional" });
     add([below(member)], name);
   }

@@ -96,7 +96,7 @@ interface Place {
 }
 
 /** Follows `$ref` to the first value that is not a reference. */
-export function follow(document: Document, value: unknown, pointer: string): Place {
+export function follow(document: Document, value: unknown, pointer = ""): Place {
   const seen = new Set<string>();
   let place: Place = { value, pointer };
   while (isObject(place.value) && typeof place.value.$ref === "string") {
@@ -113,6 +113,11 @@ export function follow(document: Document, value: unknown, pointer: string): Pla
     place = { value: atPointer(document.root, target), pointer: target };
   }
   return place;
+}
+
+/** What a local `$ref` leads to, which may be a reference too. */
+export function referred(document: Document, reference: string): unknown {
+  return atPointer(document.root, referenceTarget(document, reference, ""));
 }
 
 /**

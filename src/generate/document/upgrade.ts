@@ -251,8 +251,7 @@ function upgradeParameters(document: Document, holder: unknown, pointer: string)
 /** What a reference leads to. One that leads nowhere is reported later, with its place. */
 function targetOf(document: Document, value: unknown): JsonObject {
   try {
-    const target = follow(document, value, "").value;
-    return objectOf(target);
+    return objectOf(follow(document, value).value);
   } catch {
     return {};
   }

@@ -87,7 +87,7 @@ export function emulated(document: ListedDocument): Emulated {
  */
 function bodyOf(document: Document, { mediaType, media }: Content): unknown {
   const examples = Object.values(objectOf(media.examples)).map((example) => {
-    const { value } = follow(document, example, "");
+    const { value } = follow(document, example);
     return isObject(value) ? value.value : undefined;
   });
   const given = [media.example, ...examples].filter((value) => value !== undefined);

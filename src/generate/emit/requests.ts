@@ -2,7 +2,7 @@
  * What requests look like, for emulation.ts: every parameter and body with its schema, without what
  * checks nothing.
  */
-import { atPointer, type Document, referenceTarget } from "../document/document.js";
+import { type Document, referred } from "../document/document.js";
 import { isObject } from "../document/source-file.js";
 import type { ListedDocument } from "../operations/list-operations.js";
 import { isJsonSequence, type Parameter } from "../operations/messages.js";
@@ -102,10 +102,7 @@ function bareSchema(document: Document, schemas: Map<string, unknown>, source: u
     if (schemas.has(reference)) return;
     // A schema may refer to itself.
     schemas.set(reference, true);
-    schemas.set(
-      reference,
-      bare(atPointer(document.root, referenceTarget(document, reference, ""))),
-    );
+    schemas.set(reference, bare(referred(document, reference)));
   };
   return bare(source);
 }

@@ -167,7 +167,7 @@ function styleOf(document: Document, source: JsonObject, place: Place, pointer: 
 /** The types of calls have them, but no call can write them. */
 function warnOfNested(document: Document, schema: unknown, pointer: string): void {
   for (const [name, member] of entriesOf(objectOf(schema).properties)) {
-    const { type } = objectOf(follow(document, member, "").value);
+    const { type } = objectOf(follow(document, member).value);
     const message = `deepObject nests no lists or objects: calls with ${name} need querySerializer`;
     if (/array|object/.test(String(type)))
       warnAt(document, "style_invalid", pointerTo(pointer, "properties", name), message);

@@ -3,7 +3,7 @@
  * allow a value as one plain schema.
  */
 import { isDeepStrictEqual } from "node:util";
-import { atPointer, type Document, referenceTarget } from "../document/document.js";
+import { type Document, referred } from "../document/document.js";
 import { isObject, type JsonObject, listOf } from "../document/source-file.js";
 
 const MOST_ALTERNATIVES = 64;
@@ -23,8 +23,8 @@ function typesInBoth(a: unknown, b: unknown): unknown[] {
 }
 
 function membersOfBoth(a: unknown, b: unknown): JsonObject {
-  const [left, right] = [new Map(Object.entries(Object(a))), new Map(Object.entries(Object(b)))];
-  const merged = [...right].map(([name, schema]) => [
+  const left = new Map(Object.entries(Object(a)));
+  const merged = Object.entries(Object(b)).map(([name, schema]) => [
     name,
     left.has(name) ? bothOf(left.get(name), schema) : schema,
   ]);
@@ -86,8 +86,7 @@ export function alternatives(document: Document, source: unknown): readonly Json
     ...(given.length > 0 && { examples: given }),
     ...(only !== undefined && { enum: [only] }),
   };
-  const target =
-    typeof $ref === "string" ? [atPointer(document.root, referenceTarget(document, $ref, ""))] : [];
+  const target = typeof $ref === "string" ? [referred(document, $ref)] : [];
   const chosen =
     condition === undefined ? [] : [[{ allOf: [condition, then ?? true] }, otherwise ?? true]];
   const parts = [...target, ...listOf(allOf)].map((part) => alternatives(document, part));
@@ -142,7 +141,7 @@ function discriminated(document: Document, discriminator: unknown, part: unknown
 function inheritedTag(document: Document, source: JsonObject): JsonObject | undefined {
   for (const part of listOf(source.allOf)) {
     if (!isObject(part) || typeof part.$ref !== "string") continue;
-    const base = atPointer(document.root, referenceTarget(document, part.$ref, ""));
+    const base = referred(document, part.$ref);
     if (!isObject(base) || !isObject(base.discriminator) || base.oneOf !== undefined) continue;
     const schemas = Object.entries(Object(Object(document.root.components).schemas));
     const name = schemas.find(([, schema]) => schema === source)?.[0];

@@ -218,7 +218,7 @@ export function requiredOf(
   const members = new Map(entriesOf(properties));
   return listOf(required).filter((name) => {
     const member = members.get(String(name));
-    const { value } = follow(document, member, "");
+    const { value } = follow(document, member);
     return ![member, value].some((one) => isObject(one) && one[except] === true);
   });
 }

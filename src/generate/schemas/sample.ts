@@ -6,7 +6,7 @@ import { format } from "@cfworker/json-schema";
 import { SchemaCompiler } from "../../json-schema/compiler.js";
 import { patternOf } from "../../json-schema/formats.js";
 import type { Check } from "../../json-schema/run.js";
-import { atPointer, type Document, referenceTarget } from "../document/document.js";
+import { type Document, referred } from "../document/document.js";
 import { isObject, type JsonObject, listOf } from "../document/source-file.js";
 import { alternatives, mergedSchema } from "./alternatives.js";
 import { UNCHECKED } from "./checked-schema.js";
@@ -36,10 +36,7 @@ export function isAllowed(document: Document, schema: unknown, value: unknown): 
   if (!isObject(schema)) return schema !== false;
   if (typeof value === "string" && format[String(schema.format)]?.(value) === false) return false;
   const compiler =
-    compilers.get(document) ??
-    new SchemaCompiler((reference) =>
-      atPointer(document.root, referenceTarget(document, reference, "")),
-    );
+    compilers.get(document) ?? new SchemaCompiler((reference) => referred(document, reference));
   compilers.set(document, compiler);
   const check = checks.get(schema) ?? compiler.compile(schema);
   checks.set(schema, check);
@@ -104,7 +101,7 @@ class Sampler {
   #referred(source: unknown): unknown {
     let at = source;
     while (isObject(at) && typeof at.$ref === "string" && Object.keys(at).length === 1)
-      at = atPointer(this.#document.root, referenceTarget(this.#document, at.$ref, ""));
+      at = referred(this.#document, at.$ref);
     return at;
   }
 
