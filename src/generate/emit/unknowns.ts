@@ -8,7 +8,7 @@ export interface Unknown {
   readonly id: string;
   readonly section: string;
   readonly says: string;
-  readonly untilTold?: string;
+  readonly untilTold?: string | undefined;
   readonly variants: Variant[];
   readonly pointers: Partial<Record<Variant, string[]>>;
 }
@@ -55,8 +55,7 @@ export function collectUnknowns(documents: readonly Document[]): ReadonlyMap<str
           throw invalid(pointerTo(place, index), needed);
         }
         const { id, section, says, untilTold } = data;
-        const texts = { section, says, ...(untilTold !== undefined && { untilTold }) };
-        const known = unknowns.get(id) ?? { id, ...texts, variants: [], pointers: {} };
+        const known = unknowns.get(id) ?? { ...data, variants: [], pointers: {} };
         if (known.section !== section || known.says !== says || known.untilTold !== untilTold) {
           const message = `the id ${id} has another section or text elsewhere; they must be the same`;
           throw invalid(pointerTo(place, index), message);
