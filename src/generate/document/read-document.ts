@@ -284,14 +284,10 @@ export function shippedDocument(variant: Variant): string {
 
 /** A path that only a document of this variant has, if no path is one of the other variant. */
 export function pathOfVariant(variant: Variant, root: JsonObject): string | undefined {
-  const paths = Object.keys(pathsOf(root)).filter((path) => path.startsWith("/"));
+  const paths = Object.keys(objectOf(root.paths)).filter((path) => path.startsWith("/"));
   if (paths.some((path) => START[otherThan(variant)].test(path))) return undefined;
   const isWhole = paths.every((path) => START[variant].test(path));
   return paths.find((path) => isWhole || TOKEN_PATH[variant].test(path));
-}
-
-function pathsOf({ paths }: JsonObject): JsonObject {
-  return objectOf(paths);
 }
 
 function otherThan(variant: Variant): Variant {
@@ -301,7 +297,9 @@ function otherThan(variant: Variant): Variant {
 /** Any API may have the token path of Variant B, but only the service has that of Variant A. */
 function checkToken(document: Document): void {
   const { variant, root, findings } = document;
-  const path = Object.keys(pathsOf(root)).find((one) => TOKEN_PATH[otherThan(variant)].test(one));
+  const path = Object.keys(objectOf(root.paths)).find((one) =>
+    TOKEN_PATH[otherThan(variant)].test(one),
+  );
   if (path === undefined || pathOfVariant(otherThan(variant), root) === undefined) return;
   if (variant === "B") findings.error(swapped(document, path));
   else findings.warn(swapped(document, path));
@@ -311,15 +309,11 @@ function checkToken(document: Document): void {
  * Two documents of which each has only paths that begin like those of the other. One alone may well
  * have such paths.
  */
-export function checkSwapped(documents: ByVariant<Document>): void {
-  const found = VARIANTS.map((variant) =>
-    pathOfVariant(otherThan(variant), documents[variant].root),
-  );
-  for (const [index, path] of found.entries()) {
-    const document = documents[VARIANTS[index] ?? "A"];
-    if (path !== undefined && !found.includes(undefined))
-      document.findings.error(swapped(document, path));
-  }
+export function checkSwapped({ A, B }: ByVariant<Document>): void {
+  const [inA, inB] = [pathOfVariant("B", A.root), pathOfVariant("A", B.root)];
+  if (inA === undefined || inB === undefined) return;
+  A.findings.error(swapped(A, inA));
+  B.findings.error(swapped(B, inB));
 }
 
 function swapped(document: Document, path: string): GenerateError {
@@ -348,7 +342,7 @@ function checkIgnored(document: Document): void {
     }
   };
   checkServers(root.servers, "");
-  for (const [path, item] of Object.entries(pathsOf(root))) {
+  for (const [path, item] of entriesOf(root.paths)) {
     if (!isObject(item)) continue;
     checkServers(item.servers, pointerTo("/paths", path));
     if (item.trace !== undefined)
