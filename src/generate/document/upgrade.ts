@@ -109,15 +109,13 @@ function upgradeSwagger(document: Document, root: Writable): void {
       const at = pointerTo("/paths", path, key);
       const body = bodyOf(document, [item.parameters, operation.parameters], own, at);
       if (body !== undefined) operation.requestBody = body;
-      for (const response of Object.values(Object(operation.responses)))
-        upgradeResponse(response as Writable, own);
+      upgradeResponses(operation.responses, own);
       delete operation.consumes;
       delete operation.produces;
       delete operation.schemes;
     }
   }
-  for (const response of Object.values(Object(responses)))
-    upgradeResponse(response as Writable, media);
+  upgradeResponses(responses, media);
   for (const [path, value] of Object.entries(Object(root.paths))) {
     const place = pointerTo("/paths", path);
     const item = targetOf(document, value);
@@ -319,26 +317,28 @@ function bodyOf(
   };
 }
 
-function upgradeResponse(response: Writable, { produces }: Media): void {
-  if (!isObject(response)) return;
-  const { schema, examples } = response;
-  for (const header of Object.values(Object(response.headers)) as Writable[])
-    if (isObject(header) && header.schema === undefined) header.schema = takeSchema(header);
-  delete response.schema;
-  delete response.examples;
-  // Without a schema there is no body by the letter, but an example shows that there is one.
-  const shown = Object.keys(Object(examples)).filter((type) => type.includes("/"));
-  if (schema === undefined && shown.length === 0) return;
-  const isFile = isObject(schema) && schema.format === "binary";
-  const usual =
-    produces.length > 0 ? produces : [isFile ? "application/octet-stream" : "application/json"];
-  const content = (schema === undefined ? shown : usual).map((type) => {
-    const example = isObject(examples) ? examples[type] : undefined;
-    const media = {
-      ...(schema !== undefined && { schema }),
-      ...(example !== undefined && { example }),
-    };
-    return [type, media] as const;
-  });
-  response.content = Object.fromEntries(content);
+function upgradeResponses(responses: unknown, { produces }: Media): void {
+  for (const response of Object.values(Object(responses)) as Writable[]) {
+    if (!isObject(response)) continue;
+    const { schema, examples } = response;
+    for (const header of Object.values(Object(response.headers)) as Writable[])
+      if (isObject(header) && header.schema === undefined) header.schema = takeSchema(header);
+    delete response.schema;
+    delete response.examples;
+    // Without a schema there is no body by the letter, but an example shows that there is one.
+    const shown = Object.keys(Object(examples)).filter((type) => type.includes("/"));
+    if (schema === undefined && shown.length === 0) continue;
+    const isFile = isObject(schema) && schema.format === "binary";
+    const usual =
+      produces.length > 0 ? produces : [isFile ? "application/octet-stream" : "application/json"];
+    const content = (schema === undefined ? shown : usual).map((type) => {
+      const example = isObject(examples) ? examples[type] : undefined;
+      const media = {
+        ...(schema !== undefined && { schema }),
+        ...(example !== undefined && { example }),
+      };
+      return [type, media] as const;
+    });
+    response.content = Object.fromEntries(content);
+  }
 }
