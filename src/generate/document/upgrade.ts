@@ -93,11 +93,25 @@ const MOVED = [
 ] as const;
 
 function upgradeSwagger(document: Document, root: Writable): void {
-  const { consumes, produces, definitions, parameters, responses, securityDefinitions } = root;
+  const { consumes, produces, definitions, parameters, responses, host, basePath } = root;
   const media: Media = { consumes: textsOf(consumes), produces: textsOf(produces) };
   const shared = Object(parameters) as Writable;
-  root.components = { ...Object(root.components), schemas: definitions ?? {}, parameters: shared };
-  for (const key of ["swagger", "definitions", "parameters"]) delete root[key];
+  const schemes = entriesOf(root.securityDefinitions).map(
+    ([name, scheme]) =>
+      [name, Object(scheme).type === "basic" ? { type: "http", scheme: "basic" } : scheme] as const,
+  );
+  root.components = {
+    ...Object(root.components),
+    schemas: definitions ?? {},
+    parameters: shared,
+    responses: responses ?? {},
+    securitySchemes: Object.fromEntries(schemes),
+  };
+  if (host !== undefined || basePath !== undefined)
+    root.servers = [{ url: `${host === undefined ? "" : `https://${host}`}${basePath ?? ""}` }];
+  const gone = ["swagger", "definitions", "parameters", "responses", "securityDefinitions"];
+  const unused = ["host", "basePath", "schemes", "consumes", "produces"];
+  for (const key of [...gone, ...unused]) delete root[key];
   walkDocument(root, (value) => upgradeReferences(value as Writable));
   for (const [path, value] of entriesOf(root.paths)) {
     const item = targetOf(document, value);
@@ -128,20 +142,6 @@ function upgradeSwagger(document: Document, root: Writable): void {
     else
       upgradeParameter(document, parameter as Writable, pointerTo("/components/parameters", name));
   }
-  const schemes = Object.entries(Object(securityDefinitions) as Writable).map(
-    ([name, scheme]) =>
-      [name, Object(scheme).type === "basic" ? { type: "http", scheme: "basic" } : scheme] as const,
-  );
-  Object.assign(Object(root.components), {
-    responses: responses ?? {},
-    securitySchemes: Object.fromEntries(schemes),
-  });
-  if (root.host !== undefined || root.basePath !== undefined)
-    root.servers = [
-      { url: `${root.host === undefined ? "" : `https://${root.host}`}${root.basePath ?? ""}` },
-    ];
-  const gone = ["responses", "securityDefinitions", "host", "basePath", "schemes"];
-  for (const key of [...gone, "consumes", "produces"]) delete root[key];
   document.origins.before = swaggerPointer;
 }
 
