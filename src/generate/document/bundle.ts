@@ -10,6 +10,7 @@ import {
   NAMED_BY_AUTHOR,
   operationsOf,
   reportReference,
+  type Writable,
   walkDocument,
 } from "./document.js";
 import { actionError } from "./origins.js";
@@ -73,11 +74,10 @@ export interface BundleOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-type Container = Record<string, unknown>;
 type Budget = { values: number };
 
 interface Reference {
-  readonly holder: Container;
+  readonly holder: Writable;
   readonly key: string;
   readonly kind: Kind;
   readonly from: File;
@@ -177,7 +177,7 @@ export async function bundleFiles(
         throw failure(reference, "reference_circular", `${text} leads back to itself`);
       chains.set(holder, chain.add(item));
       for (const { operation } of items.has(item) ? operationsOf(copy) : [])
-        delete (operation as Container).operationId;
+        delete operation.operationId;
       items.add(item);
       // The copy itself may have been a reference.
       for (const one of referencesIn(copy, file, pointer, kind, budget))
@@ -220,10 +220,10 @@ function placeOf({ root }: Document, kind: Kind) {
   const isSwagger = root.swagger !== undefined;
   const keys =
     isSwagger && SWAGGER_PLACES[kind] !== undefined ? [SWAGGER_PLACES[kind]] : ["components", kind];
-  let holder = root as Container;
+  let holder = root as Writable;
   for (const key of keys) {
     if (!isObject(holder[key])) holder[key] = {};
-    holder = holder[key] as Container;
+    holder = holder[key] as Writable;
   }
   return { holder, pointer: pointerTo("", ...keys) };
 }
@@ -255,7 +255,7 @@ function referencesIn(
     if (typeof text !== "string" || (from.isMain && text.startsWith("#"))) return;
     const pointer = place();
     const reached = own ?? kindAt(kind, keysOf(pointer));
-    found.push({ holder: holder as Container, key, kind: reached, from, pointer: at + pointer });
+    found.push({ holder: holder as Writable, key, kind: reached, from, pointer: at + pointer });
   };
   walkDocument(root, (value, place) => {
     budget.values -= 1;

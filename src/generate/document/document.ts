@@ -6,7 +6,6 @@ import {
   GenerateError,
   type GenerateErrorCode,
   isObject,
-  type JsonObject,
   keysOf,
   objectOf,
   pointerTo,
@@ -69,14 +68,17 @@ export function warnAt(...place: ErrorAt): void {
   place[0].findings.warn(documentError(...place));
 }
 
+/** An object of a document, for what changes it. */
+export type Writable = Record<string, unknown>;
+
 /** The operations of a path item, each with its method and the key that it has there. */
 export function operationsOf(
   item: unknown,
-): { method: Method; key: string; operation: JsonObject }[] {
+): { method: Method; key: string; operation: Writable }[] {
   return METHODS.flatMap((method) => {
     const key = method.toLowerCase();
     const operation = objectOf(item)[key];
-    return isObject(operation) ? [{ method, key, operation }] : [];
+    return isObject(operation) ? [{ method, key, operation: operation as Writable }] : [];
   });
 }
 
@@ -201,7 +203,7 @@ export function reportReference({ findings }: Document, cause: unknown): void {
  */
 export function walkDocument(
   root: unknown,
-  visit: (value: JsonObject, place: () => string) => void,
+  visit: (value: Writable, place: () => string) => void,
 ): void {
   const walk = (value: unknown, place: () => string, parentKey: string): void => {
     if (typeof value !== "object" || value === null) return;
@@ -210,7 +212,7 @@ export function walkDocument(
       return;
     }
     const isNamed = NAMED_BY_AUTHOR.has(parentKey);
-    if (!SCHEMA_MAPS.has(parentKey)) visit(value as JsonObject, place);
+    if (!SCHEMA_MAPS.has(parentKey)) visit(value as Writable, place);
     for (const [key, child] of Object.entries(value)) {
       if (INSTANCE_KEYS.has(key) && !isNamed) continue;
       walk(child, () => pointerTo(place(), key), isNamed ? "" : key);

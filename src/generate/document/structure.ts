@@ -2,7 +2,7 @@
  * Holds the parts of a document against the shapes that OpenAPI gives them, so that all else can
  * rely on these.
  */
-import { type Document, follow, METHODS, refuseAt, warnAt } from "./document.js";
+import { type Document, follow, METHODS, refuseAt, type Writable, warnAt } from "./document.js";
 import { isObject, pointerTo } from "./source-file.js";
 
 interface Shape {
@@ -90,12 +90,7 @@ const root: Shape = {
  * of another shape afterwards.
  */
 export function checkStructure(document: Document): void {
-  const check = (
-    holder: Record<string, unknown>,
-    key: string,
-    shape: Shape,
-    pointer: string,
-  ): void => {
+  const check = (holder: Writable, key: string, shape: Shape, pointer: string): void => {
     // In OpenAPI 3.2 a media type may be a reference, which only schemas are later on.
     if (shape === media && Object.hasOwn(Object(holder[key]), "$ref"))
       holder[key] = document.findings.attempt(() => follow(document, holder[key], pointer).value);
@@ -118,7 +113,7 @@ export function checkStructure(document: Document): void {
     for (const key of keys) {
       const inner = all ?? members[key];
       if (inner && Object.hasOwn(value, key))
-        check(value as Record<string, unknown>, key, inner, pointerTo(pointer, key));
+        check(value as Writable, key, inner, pointerTo(pointer, key));
     }
   };
   checkInside(document.root, root, "");

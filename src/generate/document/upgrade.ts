@@ -10,7 +10,15 @@
  * too.
  */
 import { ANNOTATIONS, KEYWORDS } from "../schemas/checked-schema.js";
-import { type Document, follow, operationsOf, refuseAt, walkDocument, warnAt } from "./document.js";
+import {
+  type Document,
+  follow,
+  operationsOf,
+  refuseAt,
+  type Writable,
+  walkDocument,
+  warnAt,
+} from "./document.js";
 import {
   entriesOf,
   isObject,
@@ -20,8 +28,6 @@ import {
   pointerTo,
 } from "./source-file.js";
 
-type Writable = Record<string, unknown>;
-
 /** Returns whether the document was of an older version. */
 export function upgrade(document: Document): boolean {
   const root = document.root as Writable;
@@ -29,7 +35,7 @@ export function upgrade(document: Document): boolean {
   if (!isSwagger && !String(root.openapi).startsWith("3.0")) return false;
   if (isSwagger) upgradeSwagger(document, root);
   root.openapi = "3.1.1";
-  walkDocument(root, (value, place) => upgradeSchema(document, value as Writable, place));
+  walkDocument(root, (value, place) => upgradeSchema(document, value, place));
   return true;
 }
 
@@ -112,10 +118,10 @@ function upgradeSwagger(document: Document, root: Writable): void {
   const gone = ["swagger", "definitions", "parameters", "responses", "securityDefinitions"];
   const unused = ["host", "basePath", "schemes", "consumes", "produces"];
   for (const key of [...gone, ...unused]) delete root[key];
-  walkDocument(root, (value) => upgradeReferences(value as Writable));
+  walkDocument(root, upgradeReferences);
   for (const [path, value] of entriesOf(root.paths)) {
     const item = targetOf(document, value);
-    for (const { key, operation } of operationsOf(item) as { key: string; operation: Writable }[]) {
+    for (const { key, operation } of operationsOf(item)) {
       const own: Media = {
         consumes: textsOf(operation.consumes ?? media.consumes),
         produces: textsOf(operation.produces ?? media.produces),

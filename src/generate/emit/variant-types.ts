@@ -6,6 +6,7 @@ import {
   type Document,
   NAMED_BY_AUTHOR,
   operationsOf,
+  type Writable,
   walkDocument,
 } from "../document/document.js";
 import type { ProvenanceNotes } from "../document/provenance.js";
@@ -42,8 +43,6 @@ export async function typeEmitter(): Promise<
   const peer = await loadPeer("openapi-typescript", () => import("openapi-typescript"));
   const { astToString, resolveRef, scanDiscriminators, transformSchema } = peer;
   type Options = Parameters<typeof transformSchema>[1] & Parameters<typeof scanDiscriminators>[1];
-  // What is not given is off, as it is by default.
-  const fixed = { silent: true, emptyObjectsUnknown: true };
   const textOf = (root: Parameters<typeof transformSchema>[0] & JsonObject): string => {
     const resolve = ($ref: string) => resolveRef<JsonObject>(root, $ref, { silent: true });
     const partsOf = (schema: unknown, found = new Set<JsonObject>()): JsonObject[] => {
@@ -55,7 +54,9 @@ export async function typeEmitter(): Promise<
       return [...found];
     };
     combineParts(root, partsOf);
-    const options = { ...fixed, injectFooter: [] } as Partial<Options> as Options;
+    // What is not given is off, as it is by default.
+    const given = { silent: true, emptyObjectsUnknown: true, injectFooter: [] };
+    const options = given as Partial<Options> as Options;
     options.discriminators = scanDiscriminators(root, options);
     // A required member may be one that the target has of its own parts.
     options.resolve = ($ref) => {
@@ -88,12 +89,10 @@ export async function typeEmitter(): Promise<
         if (kept.size === 0) return [];
         const less = { ...document, root: structuredClone(root) };
         walkDocument(less.root, (value) => {
-          if (Array.isArray(value.required))
-            Object.assign(value, { required: requiredOf(less, value, except) });
+          if (Array.isArray(value.required)) value.required = requiredOf(less, value, except);
           for (const { key, operation } of operationsOf(value)) {
             const { operationId: id } = operation;
-            if (typeof id === "string" && !kept.has(operationKey(id)))
-              Reflect.deleteProperty(value, key);
+            if (typeof id === "string" && !kept.has(operationKey(id))) delete value[key];
           }
         });
         const comment = `/** The types of ${name}, in which what is ${except} may be left out. */`;
@@ -115,7 +114,7 @@ const COMPONENT = /^#\/(?:components\/[^/]+|paths|webhooks)\/[^/]+$/;
  */
 function nameTargets(root: JsonObject): void {
   const names = new Map<string, string>();
-  const components = { ...Object(root.components) } as Record<string, Record<string, unknown>>;
+  const components = { ...Object(root.components) } as Record<string, Writable>;
   walkDocument(root, (value, place) => {
     const { $ref } = value;
     const isInside = typeof $ref === "string" && $ref.startsWith("#/") && !COMPONENT.test($ref);
@@ -130,7 +129,7 @@ function nameTargets(root: JsonObject): void {
     const name = names.get(`${kind} ${pointer}`) ?? freeName(holder, plainName);
     names.set(`${kind} ${pointer}`, name);
     holder[name] = target;
-    Object.assign(value, { $ref: `#${pointerTo("/components", kind, name)}` });
+    value.$ref = `#${pointerTo("/components", kind, name)}`;
   });
   if (names.size > 0) Object.assign(root, { components });
 }
@@ -158,14 +157,13 @@ function combineParts(root: JsonObject, partsOf: (schema: unknown) => JsonObject
       const [{ properties, required: names } = {}] = partsOf(part);
       return listOf(names).filter((name) => !Object.hasOwn(Object(properties), String(name)));
     });
-    const schema = value as Record<string, unknown>;
-    delete schema.$ref;
-    delete schema.anyOf;
+    delete value.$ref;
+    delete value.anyOf;
     // In `allOf` it would fail over `true` and `false`.
     const isWrapped = (part: unknown) => !isObject(part) || partsOf(part).some(isTagged);
-    schema.allOf = parts.map((part) => (isWrapped(part) ? { oneOf: [part] } : part));
+    value.allOf = parts.map((part) => (isWrapped(part) ? { oneOf: [part] } : part));
     if (required.length > 0)
-      schema.required = [...new Set([...listOf(schema.required), ...required])];
+      value.required = [...new Set([...listOf(value.required), ...required])];
   });
 }
 
@@ -198,7 +196,7 @@ function dropRefusedTags(root: JsonObject): void {
       const allowed = only === undefined ? values : [only];
       return Array.isArray(allowed) && !allowed.includes(name);
     });
-    if (isRefused) delete (value as { discriminator?: unknown }).discriminator;
+    if (isRefused) delete value.discriminator;
   });
 }
 
@@ -228,8 +226,8 @@ function mendKinds(root: JsonObject): void {
     // The members of a map have names, which may be those of keywords.
     if (holder === undefined || holder === "mapping" || NAMED_BY_AUTHOR.has(holder)) return;
     for (const name of wrong)
-      if (TEXTS.includes(name)) Object.assign(value, { [name]: String(value[name] ?? "") });
-      else delete (value as Record<string, unknown>)[name];
+      if (TEXTS.includes(name)) value[name] = String(value[name] ?? "");
+      else delete value[name];
   });
 }
 

@@ -5,8 +5,9 @@ import {
   type Method,
   operationsOf,
   refuseAt,
+  type Writable,
 } from "../document/document.js";
-import { isObject, type JsonObject, pointerTo } from "../document/source-file.js";
+import { isObject, type JsonObject, objectOf, pointerTo } from "../document/source-file.js";
 
 export interface NamedOperation {
   readonly id: string;
@@ -29,7 +30,7 @@ export function nameOperations(document: Document): NamedOperation[] {
   const found: NamedOperation[] = [];
   const named: string[] = [];
   const taken = new Set<unknown>();
-  const paths = isObject(root.paths) ? (root.paths as Record<string, unknown>) : {};
+  const paths = objectOf(root.paths) as Writable;
   for (const [path, value] of Object.entries(paths)) {
     if (!path.startsWith("/")) continue;
     const at = pointerTo("/paths", path);
@@ -60,7 +61,7 @@ export function nameOperations(document: Document): NamedOperation[] {
       }
       const id = String(operationId || nameOf(method, path));
       // The types are found by it, so it must be there, and be text.
-      if (id !== operationId) (source as Record<string, unknown>).operationId = id;
+      if (id !== operationId) source.operationId = id;
       if (!operationId) named.push(`${id} (${method} ${path})`);
       found.push({ id, method, path, source, pointer: pointerOf(key), shared });
     }
