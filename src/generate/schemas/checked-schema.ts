@@ -195,8 +195,11 @@ export function checkedSchema(source: unknown, pointer: string, naming: Naming):
     const read = reader(value, at, naming);
     if (read === undefined)
       refuse(`${JSON.stringify(keyword)} must be ${must}${hintFor(keyword, value)}`);
-    else if (keyword !== "required") found.push([keyword, read]);
-    else found.push([keyword, requiredOf(document, source, "writeOnly")]);
+    else
+      found.push([
+        keyword,
+        keyword === "required" ? requiredOf(document, source, "writeOnly") : read,
+      ]);
   }
   const discriminator = discriminatorOf(source, pointer, naming);
   return { ...Object.fromEntries(found), ...(discriminator && { discriminator }) };
