@@ -187,15 +187,12 @@ export async function readSourceFile(path: string, signal?: AbortSignal): Promis
     },
   );
   const file = basename(path);
-  if (bytes === undefined) {
-    const message = `the file has more than ${MOST_CHARACTERS} bytes`;
-    throw new GenerateError("document_too_large", message, { document: file });
-  }
+  const failure = (code: GenerateErrorCode, message: string, position?: string, cause?: unknown) =>
+    new GenerateError(code, message, { document: file, position, cause });
+  if (bytes === undefined)
+    throw failure("document_too_large", `the file has more than ${MOST_CHARACTERS} bytes`);
   // Other bytes would become replacement characters.
-  if (!isUtf8(bytes))
-    throw new GenerateError("document_not_yaml", "the file is not UTF-8; save it as UTF-8", {
-      document: file,
-    });
+  if (!isUtf8(bytes)) throw failure("document_not_yaml", "the file is not UTF-8; save it as UTF-8");
   // A checkout on Windows must have the same hash.
   const text = bytes
     .toString("utf8")
@@ -206,14 +203,6 @@ export async function readSourceFile(path: string, signal?: AbortSignal): Promis
   const positionAt = (offset: number) => {
     const { line, col } = lineCounter.linePos(offset);
     return `${line}:${col}`;
-  };
-  const failure = (code: GenerateErrorCode, message: string, position?: string, cause?: unknown) =>
-    new GenerateError(code, message, { document: file, position, cause });
-  const parse = (): Node => {
-    yaml ??= parseYaml(text, lineCounter, (message, offset) =>
-      failure("document_too_large", message, positionAt(offset)),
-    );
-    return yaml;
   };
   const toValue = (): unknown => {
     const notYaml = (cause: unknown, position?: string) => {
@@ -226,21 +215,22 @@ export async function readSourceFile(path: string, signal?: AbortSignal): Promis
         cause,
       );
     };
-    let problems: readonly GenerateError[];
     try {
-      const parsed = parse();
+      yaml = parseYaml(text, lineCounter, (message, offset) =>
+        failure("document_too_large", message, positionAt(offset)),
+      );
       // The parser only warns about an unknown tag and ignores it, so the value would be wrong.
-      const found = [...parsed.errors, ...parsed.warnings];
-      if (found.length === 0) return parsed.toJS();
-      problems = found.map((problem) => notYaml(problem, positionAt(problem.pos[0])));
+      const found = [...yaml.errors, ...yaml.warnings];
+      if (found.length === 0) return yaml.toJS();
+      const problems = found.map((problem) => notYaml(problem, positionAt(problem.pos[0])));
+      throw GenerateError.ofAll(problems);
     } catch (cause) {
       throw cause instanceof GenerateError ? cause : notYaml(cause);
     }
-    throw GenerateError.ofAll(problems);
   };
   const positionOf = (pointer: string, part?: "key") => {
     if (isJson) return jsonPosition(text, positions, keysOf(pointer), part);
-    let found: unknown = parse().contents;
+    let found: unknown = yaml?.contents;
     let key: unknown;
     for (const name of keysOf(pointer)) {
       // A status is a number in YAML unless it is quoted.
