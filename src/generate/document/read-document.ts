@@ -119,24 +119,22 @@ export function prepareDocument(document: Document): void {
 
 /** The references in the mapping of a discriminator, and in examples that have a name. */
 function checkNamedReferences(document: Document, value: JsonObject, place: () => string): void {
-  const { mapping } = Object(value.discriminator) as { readonly mapping?: unknown };
-  if (isObject(mapping)) {
+  const { mapping } = Object(value.discriminator);
+  for (const [name, target] of entriesOf(mapping)) {
     const schemas = Object(Object(document.root.components).schemas);
-    for (const [name, target] of Object.entries(mapping)) {
-      // The name of a schema is a target too (OpenAPI 3.1.1, Discriminator Object).
-      const isName = typeof target === "string" && Object.hasOwn(schemas, target);
-      const reference = isName ? `#${pointerTo("/components/schemas", target)}` : String(target);
-      if (isName) Object.assign(mapping, { [name]: reference });
-      const at = pointerTo(`${place()}/discriminator/mapping`, name);
-      if (!isName && !reference.startsWith("#")) {
-        const message = `${JSON.stringify(target)} is neither the name of a schema nor a reference`;
-        throw documentError(document, "reference_missing", at, message);
-      }
-      referenceTarget(document, reference, at);
+    // The name of a schema is a target too (OpenAPI 3.1.1, Discriminator Object).
+    const isName = typeof target === "string" && Object.hasOwn(schemas, target);
+    const reference = isName ? `#${pointerTo("/components/schemas", target)}` : String(target);
+    if (isName) mapping[name] = reference;
+    const at = pointerTo(`${place()}/discriminator/mapping`, name);
+    if (!isName && !reference.startsWith("#")) {
+      const message = `${JSON.stringify(target)} is neither the name of a schema nor a reference`;
+      throw documentError(document, "reference_missing", at, message);
     }
+    referenceTarget(document, reference, at);
   }
   for (const [name, example] of entriesOf(value.examples)) {
-    const { $ref } = Object(example) as JsonObject;
+    const { $ref } = Object(example);
     if (typeof $ref === "string")
       referenceTarget(document, $ref, pointerTo(`${place()}/examples`, name));
   }
@@ -217,7 +215,7 @@ function checkKeysOfPaths(document: Document): void {
     }
   };
   check(paths, "/paths", (key) => /^(?:\/|x-)/.test(key));
-  if (isObject(components)) check(components.pathItems, "/components/pathItems", () => true);
+  check(Object(components).pathItems, "/components/pathItems", () => true);
 }
 
 /**

@@ -257,7 +257,7 @@ export async function loadPeer<T>(name: string, load: () => Promise<T>): Promise
   try {
     return await load();
   } catch (cause) {
-    if ((cause as { code?: unknown }).code !== "ERR_MODULE_NOT_FOUND") throw cause;
+    if (Object(cause).code !== "ERR_MODULE_NOT_FOUND") throw cause;
     const message = `generating needs the package ${name}. Install it: ${INSTALL}`;
     throw new GenerateError("peer_missing", message, { cause });
   }
@@ -268,14 +268,10 @@ export async function loadPeer<T>(name: string, load: () => Promise<T>): Promise
  * export.
  */
 function checkCompiler(compiler: object): void {
-  const api = "default" in compiler ? compiler.default : compiler;
-  const { factory, version } = (api ?? {}) as {
-    readonly factory?: unknown;
-    readonly version?: unknown;
-  };
+  const { factory, version = "" } = Object("default" in compiler ? compiler.default : compiler);
   if (typeof factory === "object") return;
   const message =
-    `openapi-typescript needs the compiler API, which typescript ${version ?? ""} ` +
+    `openapi-typescript needs the compiler API, which typescript ${version} ` +
     "does not have. Install TypeScript 5.9, and TypeScript 7 under another name beside it: " +
     `${INSTALL} typescript-7@npm:typescript@7. TypeScript 7 then runs as: node node_modules/typescript-7/bin/tsc`;
   throw new GenerateError("peer_unsuitable", message);
