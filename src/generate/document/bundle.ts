@@ -199,8 +199,7 @@ export async function bundleFiles(
     if (known !== undefined) return;
     document.origins.write(place.holder, name, origin);
     place.holder[name] = copy;
-    if (typeof copy === "object")
-      for (const one of referencesIn(copy, file, pointer, kind, budget)) pending.push(one);
+    for (const one of referencesIn(copy, file, pointer, kind, budget)) pending.push(one);
   };
 
   // The list grows meanwhile.
@@ -243,7 +242,7 @@ export function freeName(holder: JsonObject, plain: string): string {
 
 /** The references in a value of another file, or of the document those to other files. */
 function referencesIn(
-  root: object,
+  root: unknown,
   from: File,
   at: string,
   kind: Kind,

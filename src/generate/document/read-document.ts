@@ -331,7 +331,7 @@ function checkIgnored(document: Document): void {
     warnAt(document, "part_ignored", pointer, message);
   const checkServers = (servers: unknown, pointer: string) => {
     for (const [index, server] of listOf(servers).entries()) {
-      const url = isObject(server) ? server.url : undefined;
+      const { url } = objectOf(server);
       if (typeof url !== "string" || /^(?:\{[^{}]*\}|\/?)$/.test(url)) continue;
       const message =
         `the server ${url} is ignored: calls go to the option baseUrl, which must ` +

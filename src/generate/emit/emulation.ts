@@ -86,10 +86,9 @@ export function emulated(document: ListedDocument): Emulated {
  * the body.
  */
 function bodyOf(document: Document, { mediaType, media }: Content): unknown {
-  const examples = Object.values(objectOf(media.examples)).map((example) => {
-    const { value } = follow(document, example);
-    return isObject(value) ? value.value : undefined;
-  });
+  const examples = Object.values(objectOf(media.examples)).map(
+    (example) => objectOf(follow(document, example).value).value,
+  );
   const given = [media.example, ...examples].filter((value) => value !== undefined);
   if (isJson(mediaType) || mediaType.includes("*")) {
     const allowed = given.find((value) => isAllowed(document, media.schema ?? true, value));
@@ -155,10 +154,9 @@ function xmlOf(document: Document, source: unknown, given: string, value: unknow
   }
   if (!isObject(value)) return `<${name}${space}>${escaped(value ?? "")}</${name}>`;
   const members = Object.entries(value).map(([key, member]) => {
-    const schema = isObject(merged.properties) ? merged.properties[key] : undefined;
-    const { xml: own } = mergedSchema(document, schema);
-    const isAttribute = isObject(own) && own.attribute === true;
-    if (!isAttribute) return { element: xmlOf(document, schema, key, member) };
+    const schema = objectOf(merged.properties)[key];
+    const own = objectOf(mergedSchema(document, schema).xml);
+    if (own.attribute !== true) return { element: xmlOf(document, schema, key, member) };
     return { attribute: ` ${own.name ?? key}="${escaped(member)}"` };
   });
   const attributes = members.map(({ attribute = "" }) => attribute).join("");

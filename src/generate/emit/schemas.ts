@@ -13,7 +13,7 @@ import {
   type Variant,
   warnAt,
 } from "../document/document.js";
-import { entriesOf, isObject, pointerTo } from "../document/source-file.js";
+import { entriesOf, isObject, objectOf, pointerTo } from "../document/source-file.js";
 import type { ListedDocument } from "../operations/list-operations.js";
 import { type Content, isJson } from "../operations/messages.js";
 import { checkedSchema, type Schema } from "../schemas/checked-schema.js";
@@ -107,8 +107,7 @@ export function schemaTable(document: ListedDocument): SchemaTable {
       examples.push([name, example]);
     return name;
   };
-  const schemas = atPointer(document.root, "/components/schemas");
-  const components = isObject(schemas) ? Object.keys(schemas) : [];
+  const components = Object.keys(objectOf(atPointer(document.root, "/components/schemas")));
   for (const name of components) nameOf(pointerTo("/components/schemas", name));
   const operations = document.operations.map(({ id, body, responses }) => ({
     id,

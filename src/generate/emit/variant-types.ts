@@ -180,19 +180,16 @@ function noted(value: unknown, notes: ProvenanceNotes): unknown {
  * only, no value would have the type and its schema allow it.
  */
 function dropRefusedTags(root: JsonObject): void {
-  const targetOf = (part: unknown) =>
-    isObject(part) && typeof part.$ref === "string" && part.$ref.startsWith("#/")
-      ? atPointer(root, percentDecoded(part.$ref.slice(1)))
-      : undefined;
   walkDocument(root, (value) => {
     const { propertyName, mapping } = Object(value.discriminator) as JsonObject;
     if (!Array.isArray(value.oneOf) || typeof propertyName !== "string" || mapping !== undefined)
       return;
     const isRefused = value.oneOf.some((part) => {
-      const name = String(Object(part).$ref).split("/").at(-1);
-      const { const: only, enum: values } = Object(
-        Object(Object(targetOf(part)).properties)[propertyName],
-      );
+      const $ref = String(Object(part).$ref);
+      const isLocal = $ref.startsWith("#/");
+      const target = isLocal ? atPointer(root, percentDecoded($ref.slice(1))) : undefined;
+      const name = $ref.split("/").at(-1);
+      const { const: only, enum: values } = Object(Object(Object(target).properties)[propertyName]);
       const allowed = only === undefined ? values : [only];
       return Array.isArray(allowed) && !allowed.includes(name);
     });
@@ -239,7 +236,7 @@ function plain(value: unknown): unknown {
   if (!isObject(value)) return value;
   if (isObject(value.content) && typeof value.in === "string") {
     const [media] = Object.values(value.content);
-    return { ...value, schema: isObject(media) ? (media.schema ?? {}) : {} };
+    return { ...value, schema: objectOf(media).schema ?? {} };
   }
   const { type, properties, additionalProperties: others } = value;
   const isMap = isObject(others) && Object.keys(others).length > 0;

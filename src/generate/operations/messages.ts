@@ -217,11 +217,10 @@ export function readResponses(
 
 /** A header Content-Type is ignored here (OpenAPI 3.1, Response Object). */
 function readHeaders(document: Document, source: unknown, pointer: string): Response["headers"] {
-  const names = Object.keys(objectOf(source));
-  return names.flatMap((name) => {
-    const { value } = follow(document, Object(source)[name], pointerTo(pointer, name));
+  return entriesOf(source).flatMap(([name, header]) => {
+    const { value } = follow(document, header, pointerTo(pointer, name));
     if (name.toLowerCase() === "content-type") return [];
-    return [{ name, required: isObject(value) && value.required === true }];
+    return [{ name, required: objectOf(value).required === true }];
   });
 }
 

@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { type Document, referred } from "../document/document.js";
-import { isObject, type JsonObject, listOf } from "../document/source-file.js";
+import { isObject, type JsonObject, listOf, objectOf } from "../document/source-file.js";
 
 const MOST_ALTERNATIVES = 64;
 
@@ -131,7 +131,7 @@ function tagOf(discriminator: unknown, reference: unknown): JsonObject | undefin
 
 /** The alternatives of one part of a `oneOf` with the member that its discriminator expects. */
 function discriminated(document: Document, discriminator: unknown, part: unknown): JsonObject[] {
-  const tag = tagOf(discriminator, isObject(part) ? part.$ref : undefined);
+  const tag = tagOf(discriminator, objectOf(part).$ref);
   if (tag === undefined) return [];
   const all = alternatives(document, part).map((one) => together(withoutExamples(one), tag));
   return all.filter((one) => one !== undefined);
