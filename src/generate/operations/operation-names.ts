@@ -85,8 +85,6 @@ function unnamed(item: JsonObject): JsonObject {
 /** `GET /users/{id}/posts` is `getUsersByIdPosts`. */
 function nameOf(method: string, path: string): string {
   const words = path.replace(/\{[.;]?([^{}*]*)\*?\}/g, " by $1 ").split(/[^A-Za-z0-9]+/);
-  const parts = words
-    .filter((word) => word !== "")
-    .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1));
+  const parts = words.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1));
   return method.toLowerCase() + (parts.join("") || "Root");
 }
