@@ -9,13 +9,12 @@ import { ifPossible, lazy } from "../../http/lazy.js";
 import { type Target, tokenEndpointOfA } from "../../variants/target.js";
 import { userAgent } from "../../version.js";
 import {
-  type GivenSettings,
   type PreparedCredential,
   type PrepareOptions,
   type Refusal,
-  readSettings,
   requireText,
   type SentAttempt,
+  type SettingsReader,
   type TokenAttempt,
 } from "./credential.js";
 import type { RefusedRequest } from "./diagnosis.js";
@@ -74,12 +73,12 @@ const diagnosis = /* @__PURE__ */ lazy(() => import("./diagnosis.js"));
 
 /** @throws ConfigurationError `credential_invalid`, and the errors of `importSigningKey` */
 export async function preparePlugin(
-  given: GivenSettings<PluginSettings>,
+  read: SettingsReader<PluginSettings>,
   target: Target,
   keys: SigningKeyCache,
   options: PrepareOptions,
 ): Promise<PluginClient> {
-  const { clientId, privateKey, keyId, audience } = await readSettings(given, target, "A");
+  const { clientId, privateKey, keyId, audience } = await read(target);
   requireText(clientId, "clientId", "A");
   if (audience !== undefined) requireText(audience, "audience", "A");
   const key = await keys.read(privateKey, keyId, options);

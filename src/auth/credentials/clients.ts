@@ -11,17 +11,16 @@ import {
   clientErrors,
   credentialInvalid,
   fingerprintOf,
-  givenSettings,
   type MachineCredential,
   machineCredential,
   type PersonCredential,
   type PreparedPersonCredential,
   personCredential,
   type Refusal,
-  readSettings,
   requireText,
   type Settings,
   sendJson,
+  settingsReader,
 } from "./credential.js";
 
 /** What {@link serviceAccount} takes (section 2.5 of the description). */
@@ -46,11 +45,11 @@ export interface ServiceAccountSettings {
  */
 export function serviceAccount(settings: Settings<ServiceAccountSettings>): MachineCredential<"B"> {
   const names: NamesOf<ServiceAccountSettings> = { clientId: true, clientSecret: true };
-  const given = givenSettings("serviceAccount", settings, names);
+  const read = settingsReader("serviceAccount", "B", settings, names);
   return machineCredential("B", {
     callsFunction: typeof settings === "function",
     async prepare(target) {
-      const { clientId, clientSecret } = await readSettings(given, target, "B");
+      const { clientId, clientSecret } = await read(target);
       requireText(clientId, "clientId", "B");
       requireText(clientSecret, "clientSecret", "B");
       const fields = {
@@ -145,15 +144,15 @@ export function apiClient(settings: Settings<ApiClientSettings>): PersonCredenti
     refreshBody: true,
     resendLostRefresh: true,
   };
-  const given = givenSettings("apiClient", settings, names);
+  const read = settingsReader("apiClient", "B", settings, names);
   return personCredential("B", {
     callsFunction: typeof settings === "function",
     ...(typeof settings === "object" &&
       settings !== null && { check: () => requireValid(settings) }),
     async prepare(target, options): Promise<PreparedApiClient> {
-      const read = await readSettings(given, target, "B");
-      const redirectUri = read.redirectUri ?? options.redirectUri;
-      const checked = requireValid({ ...read, redirectUri });
+      const given = await read(target);
+      const redirectUri = given.redirectUri ?? options.redirectUri;
+      const checked = requireValid({ ...given, redirectUri });
       const { clientId, clientSecret, issuer, authorizationEndpoint, refreshPath } = checked;
       const secrets = clientSecret === undefined ? [] : [clientSecret];
       const ofClient = {

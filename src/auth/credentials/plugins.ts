@@ -9,7 +9,6 @@ import { requireOptions } from "../../options.js";
 import type { Target } from "../../variants/target.js";
 import type { PluginClient, PluginSettings } from "./client-assertion.js";
 import {
-  givenSettings,
   type MachineCredential,
   machineCredential,
   type PersonCredential,
@@ -17,6 +16,7 @@ import {
   personCredential,
   requireText,
   type Settings,
+  settingsReader,
 } from "./credential.js";
 import type { SigningKeyCache } from "./signing-key.js";
 
@@ -128,11 +128,11 @@ function callsFunction(settings: Settings<PluginSettings> | undefined): boolean 
 const pluginClient = /* @__PURE__ */ lazy(() => import("./client-assertion.js"));
 
 function pluginPreparation(of: string, settings: Settings<PluginSettings>) {
-  const given = givenSettings(of, settings, names);
+  const read = settingsReader(of, "A", settings, names);
   let keys: SigningKeyCache | undefined;
   return async (target: Target, options: PrepareOptions): Promise<PluginClient> => {
     const { SigningKeyCache, preparePlugin } = await pluginClient();
     keys ??= new SigningKeyCache();
-    return preparePlugin(given, target, keys, options);
+    return preparePlugin(read, target, keys, options);
   };
 }
