@@ -6,13 +6,14 @@ import { type ClockOptions, resolveClock } from "../../clock.js";
 import { lazy } from "../../http/lazy.js";
 import type { NamesOf } from "../../option-names.js";
 import { requireOptions } from "../../options.js";
-import type { Target } from "../../variants/target.js";
 import type { PluginClient, PluginSettings } from "./client-assertion.js";
 import {
+  type CredentialDriver,
   type MachineCredential,
   machineCredential,
   type PersonCredential,
-  type PrepareOptions,
+  type PreparedCredential,
+  type PreparedPersonCredential,
   personCredential,
   requireText,
   type Settings,
@@ -51,14 +52,15 @@ const names: NamesOf<PluginSettings> = {
  * const service = await connect({ baseUrl, tenantId, credentials: [plugin] });
  */
 export function servicePlugin(settings: Settings<ServicePluginSettings>): MachineCredential<"A"> {
-  const prepare = pluginPreparation("servicePlugin", settings);
-  return machineCredential("A", {
-    callsFunction: callsFunction(settings),
-    async prepare(target, options) {
-      const { send, ...client } = await prepare(target, options);
-      return { ...client, send: (attempt) => send("client_credentials", {}, attempt) };
-    },
-  });
+  const driver = pluginDriver<PreparedCredential>(
+    "servicePlugin",
+    settings,
+    ({ send, ...client }) => ({
+      ...client,
+      send: (attempt) => send("client_credentials", {}, attempt),
+    }),
+  );
+  return machineCredential("A", driver);
 }
 
 /**
@@ -75,19 +77,17 @@ export function servicePlugin(settings: Settings<ServicePluginSettings>): Machin
 export function userInterfacePlugin(
   settings: Settings<UserInterfacePluginSettings>,
 ): PersonCredential<"A"> {
-  const prepare = pluginPreparation("userInterfacePlugin", settings);
-  return personCredential("A", {
-    callsFunction: callsFunction(settings),
-    async prepare(target, options) {
-      const { send, ...client } = await prepare(target, options);
-      return {
-        ...client,
-        // Section 4.1 shows neither redirect_uri nor scope.
-        sendCode: ({ code, codeVerifier }, attempt) =>
-          send("authorization_code", { code, code_verifier: codeVerifier }, attempt),
-      };
-    },
-  });
+  const driver = pluginDriver<PreparedPersonCredential>(
+    "userInterfacePlugin",
+    settings,
+    ({ send, ...client }) => ({
+      ...client,
+      // Section 4.1 shows neither redirect_uri nor scope.
+      sendCode: ({ code, codeVerifier }, attempt) =>
+        send("authorization_code", { code, code_verifier: codeVerifier }, attempt),
+    }),
+  );
+  return personCredential("A", driver);
 }
 
 /**
@@ -115,24 +115,25 @@ export async function createClientAssertion(
 }
 
 /**
- * Whether the settings or the key come from a function of the caller's, which gets a time limit.
- */
-function callsFunction(settings: Settings<PluginSettings> | undefined): boolean {
-  return typeof settings === "function" || typeof settings?.privateKey === "function";
-}
-
-/**
  * This module and its libraries load lazily, so that a program that uses only Variant B does not
  * wait for them.
  */
 const pluginClient = /* @__PURE__ */ lazy(() => import("./client-assertion.js"));
 
-function pluginPreparation(of: string, settings: Settings<PluginSettings>) {
+/** Makes the driver of a plugin. `grantOf` returns the plugin as the client of one grant. */
+function pluginDriver<P>(
+  of: string,
+  settings: Settings<PluginSettings>,
+  grantOf: (client: PluginClient) => P,
+): CredentialDriver<P> {
   const read = settingsReader(of, "A", settings, names);
   let keys: SigningKeyCache | undefined;
-  return async (target: Target, options: PrepareOptions): Promise<PluginClient> => {
-    const { SigningKeyCache, preparePlugin } = await pluginClient();
-    keys ??= new SigningKeyCache();
-    return preparePlugin(read, target, keys, options);
+  return {
+    callsFunction: typeof settings === "function" || typeof settings?.privateKey === "function",
+    async prepare(target, options) {
+      const { SigningKeyCache, preparePlugin } = await pluginClient();
+      keys ??= new SigningKeyCache();
+      return grantOf(await preparePlugin(read, target, keys, options));
+    },
   };
 }
