@@ -9,7 +9,7 @@ import { ifPossible, lazy } from "../../http/lazy.js";
 import { type Target, tokenEndpointOfA } from "../../variants/target.js";
 import { userAgent } from "../../version.js";
 import {
-  type PreparedCredential,
+  type PreparedClient,
   type PrepareOptions,
   type Refusal,
   requireText,
@@ -17,7 +17,6 @@ import {
   type SettingsReader,
   type TokenAttempt,
 } from "./credential.js";
-import type { RefusedRequest } from "./diagnosis.js";
 import { keyError, type PrivateKey, type SigningKey, type SigningKeyCache } from "./signing-key.js";
 
 export { SigningKeyCache } from "./signing-key.js";
@@ -51,8 +50,7 @@ export interface PluginSettings {
 }
 
 /** A plugin whose settings were read and whose key was imported. */
-export interface PluginClient
-  extends Pick<PreparedCredential, "clientId" | "fingerprint" | "explain"> {
+export interface PluginClient extends PreparedClient {
   readonly callsSigner: boolean;
   /**
    * Sends exactly the fields of section 4.1: the grant's own, the client id and a fresh assertion.
@@ -88,48 +86,40 @@ export async function preparePlugin(
     clientId,
     callsSigner: key.isSigner === true,
     fingerprint: JSON.stringify([clientId, key.keyId, key.thumbprint, audience]),
-    send: (grant, parameters, attempt) => sendPluginRequest(request, grant, parameters, attempt),
     explain: async (refusal) =>
       (await ifPossible(diagnosis))?.explainRefusalOfA(refusal, request) ?? [],
-  };
-}
-
-async function sendPluginRequest(
-  { clientId, tokenEndpoint, audience, key }: RefusedRequest,
-  grantType: Refusal["grant"],
-  parameters: Readonly<Record<string, string>>,
-  attempt: TokenAttempt,
-): Promise<SentAttempt> {
-  const issuedAtSeconds = Math.floor(attempt.serverNow() / 1000);
-  let assertion = "";
-  const response = await genericTokenEndpointRequest(
-    { issuer: tokenEndpoint, token_endpoint: tokenEndpoint },
-    { client_id: clientId },
-    // This is called just before the request is sent, so that no assertion grows old in a queue.
-    async (_server, _client, body) => {
-      const aud = audience ?? new URL(tokenEndpoint).href;
-      assertion = await signClientAssertion(
-        { clientId, audience: aud, issuedAt: issuedAtSeconds },
-        key,
+    async send(grant, parameters, attempt) {
+      const issuedAt = Math.floor(attempt.serverNow() / 1000);
+      let assertion = "";
+      const response = await genericTokenEndpointRequest(
+        { issuer: tokenEndpoint, token_endpoint: tokenEndpoint },
+        { client_id: clientId },
+        // This is called just before the request is sent, so that no assertion grows old in a
+        // queue.
+        async (_server, _client, body) => {
+          const aud = audience ?? new URL(tokenEndpoint).href;
+          assertion = await signClientAssertion({ clientId, audience: aud, issuedAt }, key);
+          // A fetch of the caller's own may ignore the signal, and a signer may be slow.
+          attempt.signal.throwIfAborted();
+          body.set("client_id", clientId);
+          body.set("client_assertion_type", clientAssertionType);
+          body.set("client_assertion", assertion);
+        },
+        grant,
+        parameters,
+        {
+          [customFetch]: (url, init) =>
+            attempt.fetch(url, { ...init, body: init.body.toString() } as RequestInit),
+          // parseBaseUrl has already decided whether plain http is allowed here.
+          [allowInsecureRequests]: true,
+          headers,
+          signal: attempt.signal,
+        },
       );
-      // A fetch of the caller's own may ignore the signal, and a signer may be slow.
-      attempt.signal.throwIfAborted();
-      body.set("client_id", clientId);
-      body.set("client_assertion_type", clientAssertionType);
-      body.set("client_assertion", assertion);
+      const secrets = [assertion, ...Object.values(parameters)];
+      return { response, issuedAtSeconds: issuedAt, secrets };
     },
-    grantType,
-    parameters,
-    {
-      [customFetch]: (url, init) =>
-        attempt.fetch(url, { ...init, body: init.body.toString() } as RequestInit),
-      // parseBaseUrl has already decided whether plain http is allowed here.
-      [allowInsecureRequests]: true,
-      headers,
-      signal: attempt.signal,
-    },
-  );
-  return { response, issuedAtSeconds, secrets: [assertion, ...Object.values(parameters)] };
+  };
 }
 
 /** This is well under the 5 minutes of section 2.2, so that a fast clock does not exceed them. */

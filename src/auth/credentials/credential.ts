@@ -81,7 +81,7 @@ export const clientErrors: ReadonlySet<string | undefined> = new Set(
 );
 
 /** A credential whose settings were read and whose key was imported. */
-interface PreparedClient {
+export interface PreparedClient {
   readonly clientId: string;
   /** Changes with the key or the secret, without revealing it. */
   readonly fingerprint: string;
