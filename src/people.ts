@@ -231,7 +231,7 @@ export async function resumeAuth<V extends Variant>(
   if (options.store === undefined)
     throw invalidOption("store", "is missing", "Pass the store that the tokens were written to.");
   const context = await personContext(options);
-  const grant = await readGrant(context.options.store, context.key).catch((error) => {
+  const grant = await readGrant(context).catch((error) => {
     throw located(error, context);
   });
   if (grant === undefined) return undefined;

@@ -435,7 +435,7 @@ const storeParsers: readonly Parser[] = [
     share: 40,
     examples: [json(grant), json({ ...grant, isOutcomeUnknown: true })],
     async parse(text) {
-      const read = await readGrant(holding(text), "key");
+      const read = await readGrant({ store: holding(text), key: "key" });
       mustBe(typeof read?.token.value === "string", "a login without a token");
     },
   },

@@ -66,7 +66,7 @@ async function exchangeOnce(
   grant: CodeGrant,
   signal: AbortSignal | undefined,
 ) {
-  const { options, state, shared, key, emit } = context;
+  const { options, state, shared, emit } = context;
   let { prepared } = context;
   let hasWaited = false;
   const learn = async () => {
@@ -109,13 +109,8 @@ async function exchangeOnce(
     // An earlier launch or login that is stored under this name ends with this one. The write
     // replaces no later state, even if a client of the store sends it again after its connection
     // was lost.
-    const before = await findGrant(options.store, key);
-    await writeGrant(
-      options.store,
-      key,
-      granted,
-      before === undefined ? null : before.version || undefined,
-    );
+    const before = await findGrant(context);
+    await writeGrant(context, granted, before === undefined ? null : before.version || undefined);
   } catch (error) {
     // The code is spent, so its token is served from memory, and written when it is renewed.
     isSaved = false;
@@ -132,7 +127,7 @@ async function exchangeOnce(
  * was marked before
  */
 async function markSpent(context: PersonContext, code: string) {
-  const { variant, target, options, prepared, state } = context;
+  const { variant, target, options, store, prepared, state } = context;
   const { spentCodes } = state;
   const problem = "This code was sent before, and a code is spent on the first attempt.";
   const alreadySent = () => personRequiredError(variant, "refused", problem);
@@ -155,7 +150,7 @@ async function markSpent(context: PersonContext, code: string) {
   if (spentCodes.has(key)) throw alreadySent();
   spentCodes.set(key, expiresAt);
   try {
-    await options.store.set(key, "spent", { ifVersion: null, expiresAt });
+    await store.set(key, "spent", { ifVersion: null, expiresAt });
   } catch (error) {
     if (codeOf(error) === "store_conflict") throw alreadySent();
     spentCodes.delete(key);
@@ -163,7 +158,7 @@ async function markSpent(context: PersonContext, code: string) {
   }
   return async () => {
     try {
-      await options.store.delete(key);
+      await store.delete(key);
       spentCodes.delete(key);
     } catch {
       // The code stays marked, so that it is never sent twice.

@@ -2,12 +2,7 @@
  * What the tokens of one person are made from: the checked options, the credential and the grant's
  * place in the store.
  */
-import {
-  type AuthOptions,
-  type ResolvedAuthOptions,
-  resolveAuthOptions,
-  type TargetOptions,
-} from "../../client-options.js";
+import { type AuthOptions, resolveAuthOptions, type TargetOptions } from "../../client-options.js";
 import type { Variant } from "../../errors.js";
 import { invalidOption } from "../../options.js";
 import { parseTarget } from "../../variants/target.js";
@@ -22,7 +17,6 @@ import { TokenEndpointState } from "../request/rate-limit-gate.js";
 import type { TokenEndpoint } from "../request/token-request.js";
 import { SharedState } from "../shared/shared-state.js";
 import { type TokenStore, withStoreErrors } from "../shared/token-store.js";
-import { grantKey } from "./stored-grant.js";
 
 /** The person, the tenant of a deployment and the credential that tokens are for. */
 export interface PersonAuthOptions<V extends Variant = Variant> extends AuthOptions, TargetOptions {
@@ -36,7 +30,8 @@ export interface PersonAuthOptions<V extends Variant = Variant> extends AuthOpti
 
 /** The checked options of a person's Auth, with the credential read. */
 export interface PersonContext extends Omit<TokenEndpoint, "emit"> {
-  readonly options: ResolvedAuthOptions & { readonly store: TokenStore };
+  /** That of the options, with time limits and only errors of this package. */
+  readonly store: TokenStore;
   readonly state: PersonEndpointState;
   readonly sentRefreshTokens: SentRefreshTokens;
   readonly prepare: () => Promise<PreparedPersonCredential>;
@@ -53,29 +48,28 @@ export async function personContext<V extends Variant>(
 ): Promise<PersonContext> {
   const driver = personDriverOf(options.credential, expected);
   const { variant } = options.credential;
-  const checked = resolveAuthOptions(options);
-  const resolved = {
-    ...checked,
-    store: withStoreErrors(options.store, checked.timeoutMs, checked.clock),
-  };
-  const target = parseTarget(options, checked, variant);
+  const resolved = resolveAuthOptions(options);
+  const store = withStoreErrors(options.store, resolved.timeoutMs, resolved.clock);
+  const target = parseTarget(options, resolved, variant);
   const { person = crypto.randomUUID() } = options;
   if (typeof person !== "string" || person === "")
     throw invalidOption("person", "must be a string that is not empty");
   const prepare = () => driver.prepare(target, { ...resolved, redirectUri: options.redirectUri });
   const prepared = await prepare();
+  const { baseUrl, tenantId } = target;
   return {
     variant,
     target,
     options: resolved,
-    shared: new SharedState(resolved, true),
-    state: driver.states.get(JSON.stringify([target.baseUrl, target.tenantId]), () =>
+    store,
+    shared: new SharedState({ ...resolved, store }, true),
+    state: driver.states.get(JSON.stringify([baseUrl, tenantId]), () =>
       Object.assign(new TokenEndpointState(variant, target, resolved), { spentCodes: new Map() }),
     ),
     sentRefreshTokens: driver.sentRefreshTokens,
     prepare,
     prepared,
     person,
-    key: grantKey(variant, target, prepared.clientId, person),
+    key: JSON.stringify(["grant", variant, baseUrl, tenantId, prepared.clientId, person]),
   };
 }

@@ -130,11 +130,7 @@ class PersonTokenSource implements TokenSource {
   constructor(context: PersonContext, grant: PersonGrant, isSaved: boolean) {
     this.#context = context;
     this.#backoff = new RefusalBackoff(context.options.clock);
-    this.grant = new StoredGrantHandle(
-      { ...context, store: context.options.store },
-      grant,
-      isSaved,
-    );
+    this.grant = new StoredGrantHandle(context, grant, isSaved);
     this.#remember(grant.replaced, "replaced");
   }
 
@@ -147,11 +143,11 @@ class PersonTokenSource implements TokenSource {
   }
 
   get #lossWindowMs(): number {
-    return this.#context.options.store.lossWindowMs ?? 0;
+    return this.#context.store.lossWindowMs ?? 0;
   }
 
   async renew(renewal: Renewal): Promise<AccessToken> {
-    const { options, state, shared, prepare } = this.#context;
+    const { options, store, state, shared, prepare } = this.#context;
     const { signal, isBackground, emit } = renewal;
     const learn = () => state.adopt(shared, emit);
     const deadline = deadlineIn(isBackground ? 0 : options.retryDeadlineMs, options.clock);
@@ -168,7 +164,7 @@ class PersonTokenSource implements TokenSource {
         const redeem = (lease?: AbortSignal) =>
           this.#underLock(refreshToken, prepared, renewal, lease);
         const timeoutMs = 2 * options.timeoutMs + this.#lossWindowMs;
-        const token = await options.store.lock(lock, redeem, { timeoutMs });
+        const token = await store.lock(lock, redeem, { timeoutMs });
         if (token !== undefined) return token;
         // The deadline bounds the turns that end at the rate limit.
         if (state.gate.isOpen) turn++;

@@ -12,9 +12,9 @@ import {
   type Variant,
 } from "../../errors.js";
 import { isRedirect, isUnknownPath } from "../../http/exchange.js";
-import type { Target } from "../../variants/target.js";
 import { type AccessToken, createAccessToken, type Emit, storeFailed } from "../auth.js";
-import type { StoredValue, TokenStore } from "../shared/token-store.js";
+import type { StoredValue } from "../shared/token-store.js";
+import type { PersonContext } from "./person-context.js";
 
 /** The token and, in Variant B, the refresh token that renews it. */
 export interface PersonGrant {
@@ -47,18 +47,12 @@ export interface StoredGrant {
 
 export type PersonRequiredError = LoginRequiredError | RelaunchRequiredError;
 
-export function grantKey(
-  variant: Variant,
-  target: Target,
-  clientId: string,
-  person: string,
-): string {
-  return JSON.stringify(["grant", variant, target.baseUrl, target.tenantId, clientId, person]);
-}
+/** Where a grant is stored. */
+type GrantPlace = Pick<PersonContext, "store" | "key">;
 
 /** @throws StoreError, also `store_corrupt` when the stored value is not a grant */
-export async function readGrant(store: TokenStore, key: string): Promise<PersonGrant | undefined> {
-  const found = await findGrant(store, key);
+export async function readGrant(place: GrantPlace): Promise<PersonGrant | undefined> {
+  const found = await findGrant(place);
   if (found === undefined || found.grant !== undefined) return found?.grant;
   const message =
     "The store holds a value under this person that is not a grant. " +
@@ -73,7 +67,7 @@ interface FoundGrant {
 }
 
 /** The grant is `undefined` if the stored value cannot be read, by the store (`fault`) or here. */
-export async function findGrant(store: TokenStore, key: string): Promise<FoundGrant | undefined> {
+export async function findGrant({ store, key }: GrantPlace): Promise<FoundGrant | undefined> {
   try {
     const entry = await store.get(key);
     return entry && { grant: parseGrant(entry), version: entry.version };
@@ -115,8 +109,7 @@ function parseGrant({ value, version }: StoredValue): PersonGrant | undefined {
  * @throws StoreError `store_conflict` when another process wrote or deleted it first
  */
 export async function writeGrant(
-  store: TokenStore,
-  key: string,
+  { store, key }: GrantPlace,
   { token, ...grant }: PersonGrant,
   ifVersion?: string | null,
 ): Promise<string> {
@@ -135,14 +128,8 @@ export async function writeGrant(
   );
 }
 
-interface StoredGrantContext {
-  readonly variant: Variant;
-  readonly store: TokenStore;
-  readonly key: string;
-}
-
 export class StoredGrantHandle {
-  readonly #context: StoredGrantContext;
+  readonly #context: PersonContext;
   #held: PersonGrant;
   /**
    * A grant that could not be written yet. It replaces the version `over`, or any older grant if
@@ -153,7 +140,7 @@ export class StoredGrantHandle {
   #over: PersonRequiredError | undefined;
 
   /** `isSaved`: whether the grant is already in the store. */
-  constructor(context: StoredGrantContext, grant: PersonGrant, isSaved: boolean) {
+  constructor(context: PersonContext, grant: PersonGrant, isSaved: boolean) {
     this.#context = context;
     this.#held = grant;
     this.#unsaved = isSaved ? undefined : { grant };
@@ -217,8 +204,7 @@ export class StoredGrantHandle {
    * faster.
    */
   async write(grant: PersonGrant, over: string | null): Promise<string | undefined> {
-    const { store, key } = this.#context;
-    const version = await writeGrant(store, key, grant, over).catch((error: unknown) => {
+    const version = await writeGrant(this.#context, grant, over).catch((error: unknown) => {
       if (!isConflict(error)) throw error;
       return undefined;
     });
@@ -258,7 +244,7 @@ export class StoredGrantHandle {
     const { store, key } = this.#context;
     // Another process may renew the grant between the two calls.
     for (let turn = 0; turn < 10; turn++) {
-      const found = await findGrant(store, key);
+      const found = await findGrant(this.#context);
       if (found === undefined) return;
       if (found.grant === undefined) break;
       if (found.grant.id !== this.#held.id || (await this.#delete(found.version))) return;
@@ -273,7 +259,7 @@ export class StoredGrantHandle {
   }
 
   async #find() {
-    const found = await findGrant(this.#context.store, this.#context.key);
+    const found = await findGrant(this.#context);
     if (found === undefined) return undefined;
     const { grant, version } = found;
     if (grant !== undefined) return { grant, version };
@@ -293,8 +279,7 @@ export class StoredGrantHandle {
    * later one's.
    */
   async #versionBefore(grant: PersonGrant) {
-    const { grant: found, version = null } =
-      (await findGrant(this.#context.store, this.#context.key)) ?? {};
+    const { grant: found, version = null } = (await findGrant(this.#context)) ?? {};
     const isLater = (found?.since ?? 0) > (grant.since ?? 0);
     if (found !== undefined && isLater && found.id !== grant.id) throw this.#end(this.#replaced());
     return version;
