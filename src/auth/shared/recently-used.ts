@@ -17,21 +17,18 @@ export class RecentlyUsed<Value> {
     if (found !== undefined) this.#entries.delete(key);
     const value = found ?? create();
     this.#entries.set(key, value);
-    if (found === undefined && this.#entries.size > this.#capacity) this.#forget(key);
+    if (found !== undefined) return value;
+    // A Map keeps the order of insertion, and each use inserts again, so the first entry is the
+    // least recently used.
+    for (const [oldest, other] of this.#entries) {
+      if (this.#entries.size <= this.#capacity) break;
+      if (oldest !== key && this.#mayGo(other)) this.#entries.delete(oldest);
+    }
     return value;
   }
 
   /** Returns the value under a key, if there is one. */
   peek(key: string): Value | undefined {
     return this.#entries.get(key);
-  }
-
-  #forget(newest: string): void {
-    // A Map keeps the order of insertion, and each use inserts again, so the first entry is the
-    // least recently used.
-    for (const [key, value] of this.#entries) {
-      if (this.#entries.size <= this.#capacity) return;
-      if (key !== newest && this.#mayGo(value)) this.#entries.delete(key);
-    }
   }
 }

@@ -88,11 +88,7 @@ export class SharedState {
    * the task runs without it: at worst each process then does the same work. The task should first
    * read whether it was done meanwhile.
    */
-  exclusively<T>(key: SharedKey, task: () => Promise<T>, emit: Emit): Promise<T> {
-    return this.isShared ? this.#locked(key, task, emit) : task();
-  }
-
-  async #locked<T>(key: SharedKey, task: () => Promise<T>, emit: Emit): Promise<T> {
+  async exclusively<T>(key: SharedKey, task: () => Promise<T>, emit: Emit): Promise<T> {
     let running: Promise<T> | undefined;
     const run = () => {
       running = task();
@@ -115,7 +111,10 @@ export class SharedState {
     if (this.#store === undefined || !(mustThrow || this.#mayTry())) return undefined;
     try {
       const result = await call(this.#store);
-      this.#isUp(emit);
+      if (this.#isDown) {
+        this.#isDown = false;
+        emit({ type: "store_recovered" });
+      }
       return result;
     } catch (error) {
       const isOutage = isStoreError(error) && error.code === "store_unavailable";
@@ -136,11 +135,5 @@ export class SharedState {
     if (this.#pausedMs() > 0) return false;
     this.#pausedMs = countdown(pauseMs, this.#clock);
     return true;
-  }
-
-  #isUp(emit: Emit): void {
-    if (!this.#isDown) return;
-    this.#isDown = false;
-    emit({ type: "store_recovered" });
   }
 }
