@@ -214,7 +214,7 @@ async function ask(
   { target, options, shared, stateOf }: DetectionContext,
   order: readonly Variant[],
   untilYes: boolean,
-  { signal, before, requestId = options.newRequestId() }: Asking,
+  { signal, before, requestId }: Asking,
 ): Promise<Detection> {
   const startedAt = options.clock.monotonic();
   const onAnswer = (variant: Variant, answer: Answer) =>
@@ -225,8 +225,7 @@ async function ask(
     );
   const questions = detect(target, order, { ...options, signal, before, untilYes, onAnswer });
   const detection = await questions.catch((error) => {
-    const { baseUrl, tenantId } = target;
-    throw locate(error, { baseUrl, tenantId, requestId });
+    throw locate(error, target, { requestId });
   });
   const durationMs = options.clock.monotonic() - startedAt;
   const context = { ...target, requestId, at: options.clock.now() };

@@ -409,13 +409,23 @@ export function isBivariantError(value: unknown): value is BivariantError {
 
 /**
  * Adds to an error of this package what it is about, unless it says so already: it may be of a
- * token request that other calls wait for too. Returns the error.
+ * token request that other calls wait for too. The target may be an Auth, whose other members are
+ * not taken. Returns the error.
  */
-export function locate<E>(error: E, { tenantId, ...context }: ErrorContext): E {
+export function locate<E>(
+  error: E,
+  { tenantId, baseUrl, variant }: Pick<ErrorContext, "tenantId" | "baseUrl" | "variant">,
+  others: ErrorContext = {},
+): E {
   if (!isBivariantError(error) || error.baseUrl !== undefined || !Object.isExtensible(error))
     return error;
   // Variant B may have been named without a tenant id.
-  for (const [field, value] of Object.entries({ tenantId: tenantId || undefined, ...context }))
+  for (const [field, value] of Object.entries({
+    tenantId: tenantId || undefined,
+    baseUrl,
+    variant,
+    ...others,
+  }))
     if (value !== undefined && !Object.hasOwn(error, field))
       Object.assign(error, { [field]: value });
   return error;

@@ -239,7 +239,7 @@ export async function resumeAuth<V extends Variant>(
 }
 
 function located<E>(error: E, { variant, target, prepared: { clientId } }: PersonContext): E {
-  return locate(error, { ...target, variant, clientId });
+  return locate(error, { ...target, variant }, { clientId });
 }
 
 /** Checks the options and adds a store in memory if there is none. */

@@ -15,7 +15,6 @@ import type { ClientOptions } from "../client-options.js";
 import type { ResolvedClock } from "../clock.js";
 import {
   codeOf,
-  type ErrorContext,
   isTransportError,
   locate,
   TransportError,
@@ -151,7 +150,7 @@ export class CallReport implements RequestEvents {
   /** Adds to an error what it is about. */
   located<E>(error: E): E {
     const { auth, operationId } = this.#call;
-    return locate(error, contextOf(auth, { operationId, requestId: this.requestId }));
+    return locate(error, auth, { operationId, requestId: this.requestId });
   }
 
   /** Returns the error to throw after a fault. */
@@ -166,14 +165,6 @@ export class CallReport implements RequestEvents {
     const durationMs = this.#clock.monotonic() - this.#startedAt;
     this.emit({ type: "call_finished", ...this.#names, status, code, retries, durationMs });
   }
-}
-
-/** What the error of a request through an Auth is about. */
-export function contextOf(
-  { tenantId, baseUrl, variant }: Auth,
-  request: ErrorContext = {},
-): ErrorContext {
-  return { tenantId, baseUrl, variant, ...request };
 }
 
 /**

@@ -21,7 +21,6 @@ import {
   type BearerFetchContext,
   bearerFetch,
   CallReport,
-  contextOf,
   mayBeProcessed,
 } from "./bearer-fetch.js";
 import { apiErrorOf } from "./call-error.js";
@@ -101,7 +100,7 @@ export async function callOperation(
     return await send(call, report, context);
   } catch (fault) {
     // What is refused before the call begins has no requestId.
-    throw report?.failed(fault) ?? locate(fault, contextOf(auth, { operationId }));
+    throw report?.failed(fault) ?? locate(fault, auth, { operationId });
   } finally {
     report?.finished();
   }

@@ -7,7 +7,7 @@ import { type ConfigurationError, locate } from "../errors.js";
 import { idempotentMethods, whenAborted } from "../http/exchange.js";
 import { headerRecord, httpToken, invalidOption } from "../options.js";
 import { isUnderBase } from "../variants/target.js";
-import { type BearerFetchContext, bearerFetch, CallReport, contextOf } from "./bearer-fetch.js";
+import { type BearerFetchContext, bearerFetch, CallReport } from "./bearer-fetch.js";
 import { requireFetchInit } from "./init.js";
 
 /**
@@ -52,7 +52,7 @@ export async function serviceFetch(
     return response;
   } catch (fault) {
     // What is refused before the request begins has no requestId.
-    throw report?.failed(fault) ?? locate(fault, contextOf(auth));
+    throw report?.failed(fault) ?? locate(fault, auth);
   } finally {
     report?.finished();
   }

@@ -303,14 +303,7 @@ export class TokenLifecycle implements Auth {
 
   /** Adds to an error whose token it is about. */
   protected located<E>(error: E, requestId?: string): E {
-    const { variant, baseUrl, tenantId } = this;
-    return locate(error, {
-      tenantId,
-      baseUrl,
-      variant,
-      clientId: this.#source.clientId,
-      requestId,
-    });
+    return locate(error, this, { clientId: this.#source.clientId, requestId });
   }
 
   /** Holds a token and serves it from now on. */

@@ -55,7 +55,7 @@ export function exchangeCode(
       const { isSaved, ...granted } = await reportEnd(emit, clock, abort, exchange);
       return new PersonLifecycle(context, granted, isSaved);
     } catch (error) {
-      throw locate(error, { variant, ...target, clientId: prepared.clientId, requestId });
+      throw locate(error, { variant, ...target }, { clientId: prepared.clientId, requestId });
     }
   }).join(signal);
 }
