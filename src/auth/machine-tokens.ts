@@ -171,12 +171,12 @@ class MachineTokenSource implements TokenSource {
     // After a wait the credential is read again, since a key may be rotated meanwhile.
     if (run.hasWaited || run.attempts > 0) run.prepared = await this.#prepare();
     const { prepared } = run;
-    // With the mark in the key, processes whose keys differ have refusals of their own.
-    const refusalKey = shared.isShared
-      ? [...this.#key("refusal", prepared), await markOf(prepared)]
-      : [];
+    const refusalKey = [...this.#key("refusal", prepared)];
     let isRefusalShared = false;
     if (shared.isShared) {
+      // 16 bits of the fingerprint: too few to guess a secret by, and enough to notice nearly every
+      // change of it. With them, processes whose keys differ have refusals of their own.
+      refusalKey.push((await fingerprintOf(prepared.fingerprint)).slice(0, 4));
       const [stored, refusal] = await Promise.all([
         this.#readToken(prepared, emit),
         shared.read(refusalKey, parseRefusal, emit),
@@ -232,8 +232,8 @@ class MachineTokenSource implements TokenSource {
    */
   async #attempt(run: Run, round: number, renewal: Renewal): Promise<Step> {
     const { signal, isBackground, emit } = renewal;
-    const { variant, target, state, shared, options } = this.#context;
-    const endpoint = { variant, target, state, shared, options, emit };
+    const { options } = this.#context;
+    const endpoint = { ...this.#context, emit };
     const { prepared } = run;
     // The caller may have left while the settings were read.
     signal?.throwIfAborted();
@@ -347,14 +347,6 @@ function parseRefusal(json: unknown): SharedRefusal {
     throw new TypeError("The stored value is not a refusal.");
   const { name: _name, code: _code, message, ...context } = Object(error);
   return { refusals, closedUntil, error: new TokenRequestError(String(message), context) };
-}
-
-/**
- * 16 bits of the fingerprint: too few to guess a secret by, and enough to notice nearly every
- * change of it.
- */
-async function markOf({ fingerprint }: PreparedCredential): Promise<string> {
-  return (await fingerprintOf(fingerprint)).slice(0, 4);
 }
 
 /** The options of {@link createAuth}. */
