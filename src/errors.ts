@@ -386,10 +386,7 @@ export class StoreError extends BivariantError<StoreErrorCode> {
 type Guard<E> = (value: unknown) => value is E;
 
 function isNamed<E extends BivariantError>(name: string): Guard<E> {
-  return (value): value is E =>
-    typeof value === "object" &&
-    value !== null &&
-    (value as Record<symbol, unknown>)[brand] === name;
+  return (value): value is E => Object(value)[brand] === name;
 }
 
 /**
@@ -404,7 +401,7 @@ function isNamed<E extends BivariantError>(name: string): Guard<E> {
  * }
  */
 export function isBivariantError(value: unknown): value is BivariantError {
-  return typeof value === "object" && value !== null && brand in value;
+  return brand in Object(value);
 }
 
 /**
