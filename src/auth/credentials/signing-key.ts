@@ -116,7 +116,7 @@ function requireSignature(signature: unknown): Uint8Array {
 }
 
 async function fromText(text: string, keyId: string | undefined): Promise<SigningKey> {
-  if (!text.startsWith("{")) return fromPem(privateKeyBlockOf(text), keyId);
+  if (!text.startsWith("{")) return fromPem(text, keyId);
   const notJson = () => invalidKey("privateKey looks like a JWK but is not JSON.");
   return fromJwk(await orThrow(notJson, () => JSON.parse(text)), keyId);
 }
@@ -137,27 +137,22 @@ async function orThrow<T>(
 }
 
 /**
- * Returns the block of the private key, with real line breaks in place of the "\n" of an
- * environment variable. RFC 7468 section 2 allows text around it: openssl pkcs12 writes attributes
- * and certificates.
+ * Reads the block of the private key. RFC 7468 section 2 allows text around it: openssl pkcs12
+ * writes attributes and certificates.
  */
-function privateKeyBlockOf(text: string): string {
-  const lines = text.includes("\n") ? text : text.replace(/(?:\\r)?\\n/g, "\n");
-  const blocks = [...lines.matchAll(/^-----BEGIN ([A-Z0-9 ]+)-----/gm)];
+async function fromPem(given: string, keyId: string | undefined): Promise<SigningKey> {
+  // An environment variable may have "\n" in place of line breaks.
+  const text = given.includes("\n") ? given : given.replace(/(?:\\r)?\\n/g, "\n");
+  const blocks = [...text.matchAll(/^-----BEGIN ([A-Z0-9 ]+)-----/gm)];
   const [, label] = blocks.find((block) => block[1]?.endsWith("PRIVATE KEY")) ?? blocks[0] ?? [];
-  if (label === undefined) return lines;
-  const block = lines.slice(lines.indexOf(`-----BEGIN ${label}-----`));
-  const end = `-----END ${label}-----`;
-  return block.includes(end) ? block.slice(0, block.indexOf(end) + end.length) : block;
-}
-
-async function fromPem(text: string, keyId: string | undefined): Promise<SigningKey> {
-  const label = /^-----BEGIN ([A-Z0-9 ]+)-----/.exec(text)?.[1];
   if (label === undefined)
     throw invalidKey(
       "privateKey is neither a PEM nor a JWK as JSON. If it is the path of a file, read the file.",
     );
-  if (label === "ENCRYPTED PRIVATE KEY" || /^Proc-Type: 4,ENCRYPTED/m.test(text))
+  const [block = "", rest] = text
+    .slice(text.indexOf(`-----BEGIN ${label}-----`))
+    .split(`-----END ${label}-----`);
+  if (label === "ENCRYPTED PRIVATE KEY" || /^Proc-Type: 4,ENCRYPTED/m.test(block))
     throw unsupportedKey(
       "privateKey is encrypted. Decrypt it: openssl pkey -in encrypted.pem -out private.pem",
     );
@@ -167,10 +162,10 @@ async function fromPem(text: string, keyId: string | undefined): Promise<Signing
     throw notRsa(`an ${label}`);
   if (label !== "PRIVATE KEY" && label !== "RSA PRIVATE KEY")
     throw notRsa("a PEM of an unknown kind");
-  if (!text.includes(`-----END ${label}-----`))
+  if (rest === undefined)
     throw invalidKey("privateKey is a truncated PEM: its END line is missing.");
   const damagedPem = () => damaged("a PEM that cannot be read");
-  const content = await orThrow(damagedPem, () => atob(text.replace(/-----[^-]+-----|\s/g, "")));
+  const content = await orThrow(damagedPem, () => atob(block.replace(/-----[^-]+-----|\s/g, "")));
   const bytes = Uint8Array.from(content, (character) => character.charCodeAt(0));
   const pkcs8 = label === "RSA PRIVATE KEY" ? pkcs8FromPkcs1(bytes) : bytes;
   const head = String.fromCharCode(...pkcs8.slice(0, 40));
