@@ -278,7 +278,7 @@ async function canSign({ kty, n, e }: JWK, key: CryptoKey): Promise<boolean> {
 function signingKey(keyId: string, thumbprint: string | undefined, key: CryptoKey): SigningKey {
   return {
     keyId,
-    ...(thumbprint === undefined ? {} : { thumbprint }),
+    ...(thumbprint !== undefined && { thumbprint }),
     sign: async (bytes) =>
       new Uint8Array(
         await crypto.subtle.sign(algorithm.name, key, bytes as Uint8Array<ArrayBuffer>),
@@ -332,16 +332,16 @@ export class SigningKeyCache {
 
   /** Without `shareInFlight` another caller's import is not awaited. */
   async read(
-    privateKey: unknown,
-    keyId: string | undefined,
+    source: unknown,
+    usualId: string | undefined,
     options?: PrepareOptions,
   ): Promise<SigningKey> {
-    const given =
-      typeof privateKey === "function"
-        ? await askForKey(privateKey as () => unknown, keyId)
-        : { privateKey, keyId };
-    const imports = this.#importsOf(given.privateKey);
-    const found = imports.get(given.keyId);
+    const { privateKey, keyId } =
+      typeof source === "function"
+        ? await askForKey(source as () => unknown, usualId)
+        : { privateKey: source, keyId: usualId };
+    const imports = this.#importsOf(privateKey);
+    const found = imports.get(keyId);
     if (found !== undefined && !(found instanceof Promise)) return found;
     if (found !== undefined && options?.shareInFlight) {
       // A worker runtime may kill an import together with its request. Half of the time limit
@@ -349,16 +349,16 @@ export class SigningKeyCache {
       const shared = inTime(found, options.timeoutMs / 2, options.clock, () => lost);
       return shared.catch((error: unknown) => {
         if (error !== lost) throw error;
-        if (imports.get(given.keyId) === found) imports.delete(given.keyId);
-        return this.read(given.privateKey, given.keyId, options);
+        if (imports.get(keyId) === found) imports.delete(keyId);
+        return this.read(privateKey, keyId, options);
       });
     }
-    const importing = importSigningKey(given.privateKey, given.keyId);
-    if (found === undefined) imports.set(given.keyId, importing);
+    const importing = importSigningKey(privateKey, keyId);
+    if (found === undefined) imports.set(keyId, importing);
     importing.then(
-      (key) => imports.set(given.keyId, key),
+      (key) => imports.set(keyId, key),
       () => {
-        if (imports.get(given.keyId) === importing) imports.delete(given.keyId);
+        if (imports.get(keyId) === importing) imports.delete(keyId);
       },
     );
     return importing;
