@@ -303,13 +303,13 @@ describe("the causes of a refusal", () => {
       grant: "client_credentials",
       error: "invalid_client",
       status: 400,
-      clock: "in_bounds",
+      wasInBounds: true,
       clockOffsetMs: 0,
       workedBefore: false,
       hasOwnFetch: false,
     };
     const audience = "https://x.example";
-    const drift = { clock: "out_of_bounds", clockOffsetMs: 300_000 } as const;
+    const drift = { wasInBounds: false, clockOffsetMs: 300_000 };
     const worked = { workedBefore: true };
     const late = { ...drift, clockOffsetMs: -300_000 };
     const row = (

@@ -31,13 +31,14 @@ export function explainRefusalOfA(refusal: Refusal, request: RefusedRequest): re
 function assertionCauses(refusal: Refusal, request: RefusedRequest): Cause[] {
   const { audience, tokenEndpoint } = request;
   const hasOwnAudience = audience !== undefined && audience !== new URL(tokenEndpoint).href;
+  const isClockKnown = refusal.clockOffsetMs !== undefined;
   const jwks = jwksMismatch(refusal, request);
   const replay = refusal.hasOwnFetch ? [replayed(refusal)] : [];
   // An audience that was accepted before is right, unless a proxy was changed since.
   const isAudienceSuspect = hasOwnAudience && !refusal.workedBefore;
   return [
     ...(isAudienceSuspect ? [audienceSet(request)] : []),
-    ...(refusal.clock === "out_of_bounds" ? [clockDrift(refusal)] : []),
+    ...(isClockKnown && !refusal.wasInBounds ? [clockDrift(refusal)] : []),
     // Keys are changed more often than a fetch sends a request twice, also where the key was
     // accepted before.
     jwks,
@@ -45,7 +46,7 @@ function assertionCauses(refusal: Refusal, request: RefusedRequest): Cause[] {
     ...(isAudienceSuspect
       ? []
       : [hasOwnAudience ? audienceSet(request) : audienceRewritten(request)]),
-    ...(refusal.clock === "unknown" ? [clockUnknown] : []),
+    ...(isClockKnown ? [] : [clockUnknown]),
   ];
 }
 

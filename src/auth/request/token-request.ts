@@ -202,18 +202,16 @@ export async function explainRefusal<E>(
   { variant, state: { serverClock }, options }: Omit<TokenEndpoint, "emit">,
   { explain }: Pick<PreparedCredential, "explain">,
   refusal: E | TokenRequestError,
-  known: Pick<Refusal, "grant" | "workedBefore"> & { wasInBounds: boolean; retryAt?: number },
+  known: Pick<Refusal, "grant" | "workedBefore" | "wasInBounds"> & { retryAt?: number },
 ): Promise<E | TokenRequestError> {
   if (!(refusal instanceof TokenRequestError)) return refusal;
   const { message, status, error, errorDescription, errorUri } = refusal;
-  const { wasInBounds, retryAt, ...others } = known;
-  const clockOffsetMs = serverClock.offsetMs;
+  const { retryAt, ...others } = known;
   const causes = await explain({
     ...others,
     error,
     status,
-    clock: clockOffsetMs === undefined ? "unknown" : wasInBounds ? "in_bounds" : "out_of_bounds",
-    clockOffsetMs,
+    clockOffsetMs: serverClock.offsetMs,
     hasOwnFetch: options.hasOwnFetch,
   });
   const [first] = causes;
