@@ -61,7 +61,7 @@ export interface Refusal {
   /** The `error` of the answer. */
   readonly error: string | undefined;
   readonly status: number;
-  /** Whether the refused assertion was within its bounds by the server's clock, if that is known. */
+  /** Whether the refused assertion was within its bounds by the server's clock, if it is known. */
   readonly wasInBounds: boolean;
   /** How far the server's clock is ahead of this machine's; `undefined` if that is unknown. */
   readonly clockOffsetMs: number | undefined;

@@ -182,8 +182,11 @@ async function sendCode(
   } catch (fault) {
     const isLost = fault instanceof AnswerLost;
     const error = isLost ? fault.cause : fault;
-    const known = { grant: "authorization_code", workedBefore: false, wasInBounds } as const;
-    const refused = await explainRefusal(context, prepared, error, known);
+    const refused = await explainRefusal(context, prepared, error, {
+      grant: "authorization_code",
+      workedBefore: false,
+      wasInBounds,
+    });
     if (isLost) {
       const problem =
         "The code was sent, and no answer shows whether it was accepted: it may be spent.";

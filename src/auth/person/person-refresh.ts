@@ -24,7 +24,6 @@ import {
   StoreError,
   TokenRequestError,
   UnexpectedResponseError,
-  type Variant,
 } from "../../errors.js";
 import { sleep } from "../../http/backoff.js";
 import { jsonObject } from "../../http/exchange.js";
@@ -58,7 +57,6 @@ import {
 
 /** The `Auth` of a person, whose tokens can end for good. */
 export class PersonLifecycle extends TokenLifecycle implements PersonAuth {
-  declare readonly variant: Variant;
   readonly person: string;
   readonly #source: PersonTokenSource;
 
@@ -191,20 +189,14 @@ class PersonTokenSource implements TokenSource {
     const isNotSent = grant.attempt !== undefined && grant.attempt === this.#notSent;
     const given = isNotSent ? { ...grant, sentAt: undefined, attempt: undefined } : grant;
     const stored = { version, grant: given };
-    const {
-      token,
-      refreshToken: storedRefreshToken,
-      sentAt,
-      isOutcomeUnknown,
-      replaced,
-    } = stored.grant;
-    this.#remember(replaced, "replaced");
+    const { token, sentAt, isOutcomeUnknown } = given;
+    this.#remember(given.replaced, "replaced");
     if (!known().includes(token.value) && isFresh(token)) return token;
-    if (storedRefreshToken !== refreshToken) return undefined;
+    if (given.refreshToken !== refreshToken) return undefined;
     if (sentAt !== undefined && !(await this.#isUnanswered(stored, sentAt, renewal)))
       return undefined;
     // Another login may bring the same refresh token again.
-    const mark = await fingerprintOf(stored.grant.id ?? "", refreshToken);
+    const mark = await fingerprintOf(given.id ?? "", refreshToken);
     if (isOutcomeUnknown) this.#remember(mark, "unanswered");
     const outcome = this.#context.sentRefreshTokens.get(mark);
     if (outcome === "replaced") throw outcomeUnknown(replacedBefore);
@@ -363,13 +355,12 @@ class PersonTokenSource implements TokenSource {
       throw cause;
     }
     const retryAt = this.#backoff.refused(round, prepared.fingerprint);
-    const known = {
+    const refused = await explainRefusal(this.#context, prepared, cause, {
       grant: "authorization_code",
       workedBefore: true,
       wasInBounds: true,
       retryAt,
-    } as const;
-    const refused = await explainRefusal(this.#context, prepared, cause, known);
+    });
     const isOfClient = !(refused instanceof TokenRequestError) || clientErrors.has(refused.error);
     if (isOfClient) await this.#putBack(sending);
     const error = isOfClient ? refused : await this.#refusal(refused, version);
