@@ -151,32 +151,31 @@ async function detectOnce(
 ): Promise<Detection> {
   const { target, shared, options, stateOf } = context;
   const order = orderOf(context);
-  const events = beginEvents({ variant: order[0] ?? "A", ...target }, options);
-  const asking = { signal, requestId: events.requestId };
+  const { emit, requestId } = beginEvents({ variant: order[0] ?? "A", ...target }, options);
   const deadline = deadlineIn(options.retryDeadlineMs, options.clock);
-  const stored = await readDetection(context, events.emit);
+  const stored = await readDetection(context, emit);
   if (stored !== undefined) return stored;
   const askAndStore = async (variants: readonly Variant[], before: Detection | undefined) => {
-    const detection = await ask(context, variants, true, { ...asking, before });
+    const detection = await ask(context, variants, true, { signal, requestId, before });
     // Without a variant, and after a rate limit or a server failure, the next connect asks again.
     if (!decides(detection, order) || !detection.evidence.every(isLasting)) return detection;
     remember(context, detection);
     const expiresAt = detection.detectedAt + detectionLifetimeMs;
-    await shared.write(storeKey(context), detection, expiresAt, events.emit);
+    await shared.write(storeKey(context), detection, expiresAt, emit);
     return detection;
   };
   const askOnce = (variants: readonly Variant[], before?: Detection) => {
     const task = async () => {
       signal?.throwIfAborted();
-      return (await readDetection(context, events.emit)) ?? askAndStore(variants, before);
+      return (await readDetection(context, emit)) ?? askAndStore(variants, before);
     };
-    const locked = () => shared.exclusively(storeKey(context), task, events.emit);
+    const locked = () => shared.exclusively(storeKey(context), task, emit);
     // Detections share a lock only in a store. One in memory would stay locked if a worker runtime
     // stopped its request.
     return atGates(context, variants, signal, deadline, locked);
   };
   const states = order.map((variant) => stateOf(variant, target));
-  await Promise.all(states.map((state) => state.adopt(shared, events.emit)));
+  await Promise.all(states.map((state) => state.adopt(shared, emit)));
   const open = order.filter((_, index) => states[index]?.gate.isOpen);
   let detection = open.length > 0 ? await askOnce(open) : undefined;
   for (const variant of order.filter((one) => !open.includes(one)))

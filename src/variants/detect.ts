@@ -11,7 +11,6 @@ import {
 } from "../client-options.js";
 import type { Detection, Evidence, Variant } from "../errors.js";
 import { type Answer, exchange, jsonObject, sendRequest } from "../http/exchange.js";
-import { requireSignal } from "../options.js";
 import { userAgent } from "../version.js";
 import { parseTarget, type Target, tokenEndpointOfA, tokenEndpointOfB } from "./target.js";
 
@@ -19,10 +18,10 @@ import { parseTarget, type Target, tokenEndpointOfA, tokenEndpointOfB } from "./
 export const detectionUserAgent: string = `${userAgent} (variant detection; sends no credential)`;
 
 /**
- * A grant type that no service knows. A Variant A endpoint answers it with a documented refusal
- * (section 7.1).
+ * A form with a grant type that no service knows. A Variant A endpoint answers it with a documented
+ * refusal (section 7.1).
  */
-const unknownGrantType = "bivariant-detect";
+const unknownGrant = "grant_type=bivariant-detect";
 
 /**
  * Every refusal of Variant A's token endpoint is a 400 with one of these errors (section 7.1 of the
@@ -49,17 +48,13 @@ export interface DetectVariantOptions extends TargetOptions, RequestOptions {
 /** Does the work of `detectVariant`, which loads this module lazily. */
 export async function detectBoth(options: DetectVariantOptions): Promise<Detection> {
   const resolved = resolveRequestOptions(options);
-  const signal = requireSignal(options.signal);
-  return detect(parseTarget(options, resolved, undefined), ["A", "B"], {
-    ...resolved,
-    signal,
-    untilYes: false,
-  });
+  const { signal } = options;
+  const target = parseTarget(options, resolved, undefined);
+  return detect(target, ["A", "B"], { ...resolved, signal, untilYes: false });
 }
 
-type SendOptions = Pick<ResolvedRequestOptions, "fetch" | "intercept" | "timeoutMs" | "clock">;
-
-export interface DetectOptions extends SendOptions {
+export interface DetectOptions
+  extends Pick<ResolvedRequestOptions, "fetch" | "intercept" | "timeoutMs" | "clock"> {
   readonly signal?: AbortSignal | undefined;
   /** An earlier part of the detection, which asked about the other variant. */
   readonly before?: Detection | undefined;
@@ -99,8 +94,8 @@ export async function detect(
 }
 
 async function askForA(target: Target, options: DetectOptions) {
-  const form = new URLSearchParams({ grant_type: unknownGrantType }).toString();
-  const asked = await ask(target, "A", "token endpoint", tokenEndpointOfA(target), form, options);
+  const url = tokenEndpointOfA(target);
+  const asked = await ask(target, "A", "token endpoint", url, unknownGrant, options);
   const { status, text, evidence } = asked;
   if (status !== 400) return [withoutRefusal(asked)];
   const { error, error_description } = jsonObject(text) ?? {};
