@@ -181,6 +181,16 @@ export function requireCodeVerifier(verifier: unknown): string {
   );
 }
 
+/** Unlike `instanceof` this knows the classes of other realms. */
+export function tagOf(value: unknown): string {
+  return Object.prototype.toString.call(value);
+}
+
+/** Whether a value is an object of members, and not a list, a Map or the like. */
+export function isPlain(value: unknown): boolean {
+  return tagOf(value) === "[object Object]";
+}
+
 /**
  * Whether a value can be written as text. NaN and Infinity have no form that a reader of numbers
  * knows.

@@ -3,10 +3,10 @@
  * lazily.
  */
 import type { OperationEntry, PropertyEncoding } from "../../generated/operations.js";
-import { invalidOption, isText } from "../options.js";
+import { invalidOption, isText, tagOf } from "../options.js";
 import { writeParameter } from "./parameters.js";
 import type { BodySerializer } from "./request.js";
-import { formMembers, formType, jsonOf, jsonType, plain, tagOf, textOf } from "./text-and-json.js";
+import { formMembers, formType, jsonOf, jsonType, plain, textOf } from "./text-and-json.js";
 
 type SentBody = NonNullable<RequestInit["body"]>;
 type Encodings = Readonly<Record<string, PropertyEncoding>>;

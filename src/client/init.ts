@@ -4,7 +4,7 @@
  */
 import type { CallOptions as GeneratedOptions } from "../../generated/operations.js";
 import type { NamesOf } from "../option-names.js";
-import { invalidOption, requireObject, requireOptions } from "../options.js";
+import { invalidOption, isPlain, requireObject, requireOptions } from "../options.js";
 import type { ParseAs } from "./outcome.js";
 import type { CallParameters, RequestOptions } from "./request.js";
 
@@ -112,7 +112,7 @@ export function fetchInitOf(init: CallInit): RequestInit | undefined {
   for (const place of ["path", "query", "cookie"] as const) {
     const values = params[place];
     // A Map or a URLSearchParams has no members, and would be left out of the request.
-    if (values !== undefined && Object.prototype.toString.call(values) !== "[object Object]")
+    if (values !== undefined && !isPlain(values))
       throw invalidOption(`params.${place}`, "must be an object of values by name");
   }
   let others: Record<string, unknown> | undefined;

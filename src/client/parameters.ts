@@ -4,10 +4,10 @@
  */
 import type { ParameterEntry } from "../../generated/operations.js";
 import { ConfigurationError } from "../errors.js";
-import { invalidOption, isText, percentEncode } from "../options.js";
+import { invalidOption, isPlain, isText, percentEncode } from "../options.js";
 import { hasDotSegment, type Target } from "../variants/target.js";
 import type { CallParameters } from "./request.js";
-import { jsonOf, jsonType, plain, tagOf } from "./text-and-json.js";
+import { jsonOf, jsonType, plain } from "./text-and-json.js";
 
 type Place = ParameterEntry["in"];
 type Entries = readonly ParameterEntry[] | undefined;
@@ -205,7 +205,7 @@ export function writeParameter(
   const value = isJson ? jsonText(given, option ?? optionOf(entry), place) : plain(given);
   const isScalar = typeof value !== "object" || value === null;
   // The members of another class, such as a Map, are not what it holds.
-  const isObject = tagOf(value) === "[object Object]";
+  const isObject = isPlain(value);
   const isMany = isObject || Array.isArray(value);
   const isDefined =
     style in delimiters

@@ -4,7 +4,7 @@
  */
 import type { QuerySerializerOptions } from "openapi-fetch";
 import type { OperationEntry, ParameterEntry } from "../../generated/operations.js";
-import { headerRecord, invalidOption, isText, percentEncode } from "../options.js";
+import { headerRecord, invalidOption, isPlain, isText, percentEncode, tagOf } from "../options.js";
 import { hasDotSegment, type Target } from "../variants/target.js";
 
 type Values = Readonly<Record<string, unknown>>;
@@ -134,11 +134,10 @@ export function isJson(value: unknown): boolean {
     const json: unknown = toJSON.call(value);
     return json !== null && isJson(json);
   }
-  const tag = Object.prototype.toString.call(value);
   // The streams of Node are objects of what their class holds.
-  if (tag === "[object Error]" || Symbol.asyncIterator in value) return false;
+  if (tagOf(value) === "[object Error]" || Symbol.asyncIterator in value) return false;
   const members = Object.values(value);
-  return (members.length > 0 || tag === "[object Object]") && members.every(isJson);
+  return (members.length > 0 || isPlain(value)) && members.every(isJson);
 }
 
 /** What has no JSON would be `null` in a list. As a member of an object it is left out. */

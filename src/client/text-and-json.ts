@@ -1,5 +1,5 @@
 /** Values as text and JSON, for parameters and bodies. Loaded lazily. */
-import { invalidOption } from "../options.js";
+import { invalidOption, isPlain } from "../options.js";
 import { isJson } from "./request.js";
 
 /**
@@ -7,11 +7,6 @@ import { isJson } from "./request.js";
  * not.
  */
 export const jsonType: RegExp = /^[^/;]+\/(?:[^/;]+\+)?json\s*(?:;|$)/i;
-
-/** Unlike `instanceof` this knows the classes of other realms. */
-export function tagOf(value: unknown): string {
-  return Object.prototype.toString.call(value);
-}
 
 export const formType = "application/x-www-form-urlencoded";
 
@@ -32,7 +27,7 @@ export function textOf(value: string | number | boolean | bigint, option: string
 }
 
 export function formMembers(body: unknown): [string, unknown][] {
-  if (tagOf(body) === "[object Object]")
+  if (isPlain(body))
     return Object.entries(Object(body)).map(([name, value]) => [textOf(name, "body"), value]);
   throw invalidOption("body", "must be an object, since the operation accepts a form");
 }

@@ -5,7 +5,7 @@
 import type { Cause, ConfigurationError } from "../../errors.js";
 import { isLoopback } from "../../http/exchange.js";
 import type { NamesOf } from "../../option-names.js";
-import { settingNames, withoutUndefined } from "../../options.js";
+import { isPlain, settingNames, withoutUndefined } from "../../options.js";
 import { isUnderBase, type Target, tokenEndpointOfB } from "../../variants/target.js";
 import {
   clientErrors,
@@ -262,10 +262,6 @@ function requireValid(settings: ApiClientSettings): ApiClientSettings {
   if (typeof resendLostRefresh !== "boolean")
     throw invalid("resendLostRefresh", "must be true or false");
   return settings;
-}
-
-function isPlain(value: unknown): boolean {
-  return Object.prototype.toString.call(value) === "[object Object]";
 }
 
 function isSecure({ protocol, hostname }: URL): boolean {

@@ -3,7 +3,7 @@ import type { JWK } from "jose";
 import { calculateJwkThumbprint } from "jose/jwk/thumbprint";
 import { inTime } from "../../clock.js";
 import { ConfigurationError, type ConfigurationErrorCode } from "../../errors.js";
-import { requireOptions } from "../../options.js";
+import { requireOptions, tagOf } from "../../options.js";
 import { RecentlyUsed } from "../shared/recently-used.js";
 import type { PrepareOptions } from "./credential.js";
 // The import names jose's subpath, since the whole of jose takes twice as long to load. WebCrypto
@@ -102,7 +102,7 @@ const leastSignatureBytes = minimumModulusBits / 8;
  * one.
  */
 function requireSignature(signature: unknown): Uint8Array {
-  const isBuffer = Object.prototype.toString.call(signature) === "[object ArrayBuffer]";
+  const isBuffer = tagOf(signature) === "[object ArrayBuffer]";
   if (!isBuffer && !ArrayBuffer.isView(signature))
     throw invalidKey("The signer must return the signature as a Uint8Array or an ArrayBuffer.");
   const bytes = ArrayBuffer.isView(signature)
