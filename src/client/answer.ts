@@ -53,7 +53,7 @@ export function answerReader(operation: OperationEntry, reading: Reading): Answe
   return {
     accept: acceptOf(operation),
     read: (response, isSuccess, located) =>
-      readAnswer(response, operation, isSuccess, { ...reading, located }),
+      readAnswer(response, operation, isSuccess, reading, located),
   };
 }
 
@@ -126,7 +126,8 @@ async function readAnswer(
   response: Response,
   operation: OperationEntry,
   isSuccess: boolean,
-  { located, ...reading }: Reading & { readonly located: Located },
+  reading: Reading,
+  located: Located,
 ): Promise<AnswerContent> {
   const { mostBytes, auth } = reading;
   const { variant } = auth;
@@ -140,13 +141,13 @@ async function readAnswer(
   if (response.body === null || kind === "stream")
     return { value: response.body ?? undefined, isJson };
   if (kind === undefined) throw undocumented(response, documented, reading);
-  if (kind === "events")
-    return { value: whileRead(eventsOf(response, response.body, reading), located), isJson };
-  if (kind === "lines")
-    return {
-      value: whileRead(valuesOf(response, response.body, reading, type ?? documented[0]), located),
-      isJson,
-    };
+  if (kind === "events" || kind === "lines") {
+    const stream =
+      kind === "events"
+        ? eventsOf(response, response.body, reading)
+        : valuesOf(response, response.body, reading, type ?? documented[0]);
+    return { value: whileRead(stream, located), isJson };
+  }
   // An unknown charset is refused first, since a body that `limited` locked cannot be cancelled.
   const decoder = kind === "text" ? decoderOf(type, status, variant) : undefined;
   const whole = limited(response, mostBytes, variant);
