@@ -6,14 +6,8 @@
 import { createQuerySerializer } from "openapi-fetch";
 import { headerRecord, invalidOption, requireOptions } from "../options.js";
 import { contentOf } from "./body.js";
-import {
-  cookieHeader,
-  parameterHeaders,
-  requestUrl,
-  requireParameters,
-  type Values,
-} from "./parameters.js";
-import type { CallRequest, CallToWrite, QuerySerializer } from "./request.js";
+import { cookieHeader, parameterHeaders, requestUrl, requireParameters } from "./parameters.js";
+import type { CallRequest, CallToWrite, QuerySerializer, Values } from "./request.js";
 
 export { answerReader, notJson } from "./answer.js";
 

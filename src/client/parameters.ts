@@ -6,12 +6,11 @@ import type { ParameterEntry } from "../../generated/operations.js";
 import { ConfigurationError } from "../errors.js";
 import { invalidOption, isPlain, isText, percentEncode } from "../options.js";
 import { hasDotSegment, type Target } from "../variants/target.js";
-import type { CallParameters } from "./request.js";
+import type { CallParameters, Values } from "./request.js";
 import { jsonOf, jsonType, plain } from "./text-and-json.js";
 
 type Place = ParameterEntry["in"];
 type Entries = readonly ParameterEntry[] | undefined;
-export type Values = Readonly<Record<string, unknown>>;
 
 /**
  * Builds the URL of a call with the Auth's `tenantId`. Another one is rejected, because a token is

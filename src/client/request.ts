@@ -7,7 +7,7 @@ import type { OperationEntry, ParameterEntry } from "../../generated/operations.
 import { headerRecord, invalidOption, isPlain, isText, percentEncode, tagOf } from "../options.js";
 import { hasDotSegment, type Target } from "../variants/target.js";
 
-type Values = Readonly<Record<string, unknown>>;
+export type Values = Readonly<Record<string, unknown>>;
 
 export type CallParameters = { readonly [Place in ParameterEntry["in"]]?: Values | undefined };
 
