@@ -155,10 +155,8 @@ export function apiClient(settings: Settings<ApiClientSettings>): PersonCredenti
       const checked = requireValid({ ...given, redirectUri });
       const { clientId, clientSecret, issuer, authorizationEndpoint, refreshPath } = checked;
       const secrets = clientSecret === undefined ? [] : [clientSecret];
-      const ofClient = {
-        client_id: clientId,
-        ...(clientSecret !== undefined && { client_secret: clientSecret }),
-      };
+      // JSON leaves out a secret that is undefined.
+      const ofClient = { client_id: clientId, client_secret: clientSecret };
       const tokenEndpoint = tokenEndpointOfB(target);
       const refreshUrl =
         refreshPath === undefined
