@@ -32,7 +32,7 @@ export function describeUnknown(
   names: Names,
   advice?: Advice,
 ): UnknownName {
-  const shown = shownName(name);
+  const shown = isName(name) ? name : "…";
   const message = `${shown} is not an option of ${of}. ${advice?.(name) ?? adviceFor(name, names)}`;
   return { name: shown, message };
 }
@@ -53,10 +53,6 @@ export function unknownName(of: string, options: object, names: Names): UnknownN
  */
 export function isName(name: string): boolean {
   return /^[a-z_.$-]{1,40}$/i.test(name);
-}
-
-function shownName(name: string): string {
-  return isName(name) ? name : "…";
 }
 
 /** Says to use the name that is most alike, or else which names there are. */
