@@ -167,7 +167,7 @@ export function serviceMaker<T extends LookupTypes>(
         callOperation(context, auth, operationId, init),
       paths: new PathMethods(auth, context),
       fetch: (...args: Parameters<ServiceFetch>) => serviceFetch(context, auth, ...args),
-      ...(detection === undefined ? {} : { detection }),
+      ...(detection !== undefined && { detection }),
     });
     return service as Service<T>;
   };

@@ -225,7 +225,7 @@ export async function bearerFetch<T>(
       throw error;
     }
     discard(response);
-    emit({ type: "call_replayed", method, ...(operationId === undefined ? {} : { operationId }) });
+    emit({ type: "call_replayed", method, ...(operationId !== undefined && { operationId }) });
     seen.refusedToken = token;
   }
 }

@@ -115,10 +115,10 @@ export async function writeGrant(
 ): Promise<string> {
   const value = JSON.stringify({ token: { ...token, value: token.value }, ...grant });
   const written: unknown = await store.set(key, value, {
-    ...(ifVersion === undefined ? {} : { ifVersion }),
+    ...(ifVersion !== undefined && { ifVersion }),
     // The description does not show how long a refresh token lives, so an entry with one stays
     // until it is deleted.
-    ...(grant.refreshToken === undefined ? { expiresAt: token.expiresAt } : {}),
+    ...(grant.refreshToken === undefined && { expiresAt: token.expiresAt }),
   });
   const { version } = Object(written);
   if (version !== undefined) return version;
