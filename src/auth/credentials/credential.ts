@@ -55,6 +55,9 @@ export interface SentAttempt {
   readonly secrets: readonly string[];
 }
 
+/** Sends a token request. */
+export type SendAttempt = (attempt: TokenAttempt) => Promise<SentAttempt>;
+
 /** What is known locally about a refused token request. */
 export interface Refusal {
   readonly grant: "client_credentials" | "authorization_code";
@@ -91,7 +94,7 @@ export interface PreparedClient {
 
 export interface PreparedCredential extends PreparedClient {
   /** Sends the token request with exactly the documented fields. */
-  send(attempt: TokenAttempt): Promise<SentAttempt>;
+  readonly send: SendAttempt;
 }
 
 /** An authorization code, and the verifier of the challenge that was sent for it (RFC 7636). */
@@ -110,7 +113,7 @@ export interface PreparedPersonCredential extends PreparedClient {
    * Variant A has no refresh tokens (section 4.1), so it is absent there. @throws
    * ConfigurationError `credential_invalid`
    */
-  refreshRequest?(refreshToken: string): (attempt: TokenAttempt) => Promise<SentAttempt>;
+  refreshRequest?(refreshToken: string): SendAttempt;
   /** Whether a refresh token is sent again after its answer was lost. */
   readonly resendLostRefresh?: boolean;
 }

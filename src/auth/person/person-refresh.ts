@@ -32,6 +32,7 @@ import {
   clientErrors,
   fingerprintOf,
   type PreparedPersonCredential,
+  type SendAttempt,
 } from "../credentials/credential.js";
 import {
   RefusalBackoff,
@@ -320,10 +321,7 @@ class PersonTokenSource implements TokenSource {
    * Returns `undefined` if the rate limit forbids to send the refresh token, or has kept it from
    * being processed.
    */
-  async #send(
-    send: ReturnType<NonNullable<PreparedPersonCredential["refreshRequest"]>> | undefined,
-    { mark, prepared, emit }: Sending,
-  ) {
+  async #send(send: SendAttempt | undefined, { mark, prepared, emit }: Sending) {
     const endpoint = { ...this.#context, emit };
     // Another request may have met the rate limit while this one wrote to the store.
     if (send === undefined || !endpoint.state.gate.isOpen) return undefined;

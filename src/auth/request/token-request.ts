@@ -29,8 +29,8 @@ import { type AccessToken, createAccessToken, type Emit, type Operator } from ".
 import type {
   PreparedCredential,
   Refusal,
+  SendAttempt,
   SentAttempt,
-  TokenAttempt,
 } from "../credentials/credential.js";
 import type { SharedState } from "../shared/shared-state.js";
 import type { TokenEndpointState } from "./rate-limit-gate.js";
@@ -68,7 +68,7 @@ interface SendOptions {
  */
 export async function sendTokenRequest(
   { variant, target, state, shared, options, emit }: TokenEndpoint,
-  send: (attempt: TokenAttempt) => Promise<SentAttempt>,
+  send: SendAttempt,
   { signal, isByOwnClock = false, resend = 0 }: SendOptions = {},
 ): Promise<TokenReply> {
   const { clock, timeoutMs } = options;
@@ -134,10 +134,7 @@ export class AnswerLost extends Error {}
  *
  * @throws AnswerLost; TransportError if nothing was sent
  */
-export async function sendOnce(
-  endpoint: TokenEndpoint,
-  send: (attempt: TokenAttempt) => Promise<SentAttempt>,
-): Promise<TokenReply> {
+export async function sendOnce(endpoint: TokenEndpoint, send: SendAttempt): Promise<TokenReply> {
   const { options } = endpoint;
   const { fetch, isRead } = streaming(options.fetch);
   try {
