@@ -203,7 +203,7 @@ export class RateLimitGate {
 /** What processes share about a token endpoint. Instants are in epoch milliseconds. */
 interface EndpointRecord extends GateRecord {
   /** By how much the server's clock is ahead, if that is applied to assertions. */
-  readonly offsetMs?: number;
+  readonly offsetMs?: number | undefined;
 }
 
 /**
@@ -283,8 +283,8 @@ export class TokenEndpointState {
     if (this.#shared !== undefined || appliedMs !== 0 || !this.gate.isOpen)
       await this.adopt(shared, emit);
     // Rounded, because the offset differs a little with each answer.
-    const offset = appliedMs === 0 ? {} : { offsetMs: Math.round(appliedMs / 1_000) * 1_000 };
-    const record: EndpointRecord = { ...this.gate.record, ...offset };
+    const offsetMs = appliedMs === 0 ? undefined : Math.round(appliedMs / 1_000) * 1_000;
+    const record: EndpointRecord = { ...this.gate.record, offsetMs };
     const text = JSON.stringify(record);
     if (text === this.#shared) return;
     if (record.refusals > 0 || appliedMs !== 0) {
@@ -309,5 +309,5 @@ function parseRecord(json: unknown): EndpointRecord {
   const isNumeric = [opensAt, waitMs, refusals, offsetMs ?? 0].every(Number.isSafeInteger);
   if (typeof id !== "string" || !isNumeric)
     throw new TypeError("The stored value is not the state of a token endpoint.");
-  return { id, opensAt, waitMs, refusals, ...(offsetMs !== undefined && { offsetMs }) };
+  return { id, opensAt, waitMs, refusals, offsetMs };
 }
