@@ -232,8 +232,7 @@ export class TokenLifecycle implements Auth {
       // A background renewal sends only one request, but a caller that waits gets the retries too.
       const mayRetry = shared.isBackground && isForNow(error);
       // This sends no refresh token twice, because of the store's lock and records.
-      const again = async () => this.getAccessToken({ signal, requestId });
-      return error === undefined || mayRetry ? again() : undefined;
+      if (error === undefined || mayRetry) return this.getAccessToken({ signal, requestId });
     });
   }
 
