@@ -103,9 +103,9 @@ class MachineTokenSource implements TokenSource {
 
   async renew(renewal: Renewal): Promise<AccessToken> {
     const { emit } = renewal;
-    const { options, shared } = this.#context;
+    const { options } = this.#context;
     const prepared = await this.#prepare();
-    const stored = shared.isShared ? await this.#readToken(prepared, emit) : undefined;
+    const stored = await this.#readToken(prepared, emit);
     const isLive = () => isNewer(stored, renewal) && options.clock.now() < stored.expiresAt;
     if (isNewer(stored, renewal)) {
       if (renewal.isFresh(stored)) return stored;
@@ -193,7 +193,6 @@ class MachineTokenSource implements TokenSource {
       if (!("token" in step)) return step;
       this.#backoff.accepted();
       this.#acceptedFingerprint = run.prepared.fingerprint;
-      if (!shared.isShared) return step;
       const { token } = step;
       const key = this.#key("token", prepared);
       await shared.write(key, { ...token, value: token.value }, token.expiresAt, emit);
