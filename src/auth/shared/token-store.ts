@@ -93,15 +93,11 @@ export function withStoreErrors(
     get: async (key) => (await within(() => store.get(key))) ?? undefined,
     set: (key, value, options) => within((signal) => store.set(key, value, { ...options, signal })),
     delete: (key) => within(() => store.delete(key)),
-    lock: <T>(
-      key: string,
-      task: (lease?: AbortSignal) => Promise<T>,
-      { timeoutMs: waitMs = timeoutMs } = {},
-    ) =>
-      new Promise<T>((resolve, reject) => {
+    lock: (key, task, { timeoutMs: waitMs = timeoutMs } = {}) =>
+      new Promise((resolve, reject) => {
         const message = `The lock was not free within ${waitMs} ms. Try again later, or check the store.`;
         const late = () => new StoreError("store_locked", message);
-        let running: Promise<T> | undefined;
+        let running: ReturnType<typeof task> | undefined;
         let isOver = false;
         const end = (error?: unknown): void => {
           isOver = true;
