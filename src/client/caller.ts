@@ -220,36 +220,29 @@ async function send(call: PreparedCall, report: CallReport, context: CallerConte
       options.validate?.({ variant, operationId, status, data }, report.emit);
     return { ok: true, ...outcome, data };
   }
+  const body = typeof content === "string" ? jsonOrText(content) : content.value;
+  const isJson = typeof content === "string" ? typeof body === "object" : content.isJson;
+  // A path is unknown, and not a record that it names: then a router, which has no JSON to say, has
+  // answered.
+  const isOfRouter = !isJson && !/\{(?!tenantId\})/.test(operation.path);
   const refusal = apiErrorOf({
     ...call,
     support: auth[callSupport],
     response,
     required,
     now: options.clock.now(),
-    body: typeof content === "string" ? jsonOrText(content) : content.value,
+    body,
     isReplayed: options.unauthorizedStatuses.includes(status)
       ? refusedToken !== undefined
       : undefined,
     sent: options.bodyInMessage ? { tokens: [token, refusedToken], headers } : undefined,
     hasWorked: token !== undefined && memory.worked.get(operationId)?.value === token.value,
-    looksMoved:
-      isUnknownPath(response) &&
-      (memory.missing.add(operationId).size > 1 || isOfRouter(operation, content)),
+    looksMoved: isUnknownPath(response) && (memory.missing.add(operationId).size > 1 || isOfRouter),
   });
   const error = report.located(await untilAborted(refusal, signal));
   report.code = error.code;
   report.emit({ type: "call_refused", method, status, operationId });
   return { ok: false, ...outcome, error };
-}
-
-/**
- * Whether a path is unknown, and not a record that it names: then a router, which has no JSON to
- * say, has answered.
- */
-function isOfRouter({ path }: OperationEntry, content: string | AnswerContent): boolean {
-  const isJson =
-    typeof content === "string" ? typeof jsonOrText(content) === "object" : content.isJson;
-  return !isJson && !/\{(?!tenantId\})/.test(path);
 }
 
 /** Where the document has no 2xx, each is a success. */
