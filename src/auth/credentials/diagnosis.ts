@@ -31,21 +31,18 @@ export function explainRefusalOfA(refusal: Refusal, request: RefusedRequest): re
 function assertionCauses(refusal: Refusal, request: RefusedRequest): Cause[] {
   const { audience, tokenEndpoint } = request;
   const hasOwnAudience = audience !== undefined && audience !== new URL(tokenEndpoint).href;
+  const aboutAudience = hasOwnAudience ? audienceSet(request) : audienceRewritten(request);
   const isClockKnown = refusal.clockOffsetMs !== undefined;
-  const jwks = jwksMismatch(refusal, request);
-  const replay = refusal.hasOwnFetch ? [replayed(refusal)] : [];
   // An audience that was accepted before is right, unless a proxy was changed since.
   const isAudienceSuspect = hasOwnAudience && !refusal.workedBefore;
   return [
-    ...(isAudienceSuspect ? [audienceSet(request)] : []),
+    ...(isAudienceSuspect ? [aboutAudience] : []),
     ...(isClockKnown && !refusal.wasInBounds ? [clockDrift(refusal)] : []),
     // Keys are changed more often than a fetch sends a request twice, also where the key was
     // accepted before.
-    jwks,
-    ...replay,
-    ...(isAudienceSuspect
-      ? []
-      : [hasOwnAudience ? audienceSet(request) : audienceRewritten(request)]),
+    jwksMismatch(refusal, request),
+    ...(refusal.hasOwnFetch ? [replayed(refusal)] : []),
+    ...(isAudienceSuspect ? [] : [aboutAudience]),
     ...(isClockKnown ? [] : [clockUnknown]),
   ];
 }
