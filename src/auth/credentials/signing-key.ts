@@ -69,7 +69,7 @@ export async function importSigningKey(privateKey: unknown, keyId?: string): Pro
     throw keyError("key_invalid", "keyId must be a string that is not empty.", "keyId");
   if (ArrayBuffer.isView(privateKey))
     throw invalidKey('privateKey is bytes. Read the file as text: readFile(path, "utf8").');
-  if (typeof privateKey === "string") return fromText(privateKey.trim(), keyId);
+  if (typeof privateKey === "string") return fromJwk(await jwkOfText(privateKey.trim()), keyId);
   if (typeof privateKey !== "object" || privateKey === null)
     throw invalidKey("privateKey is missing. Pass a PEM, a JWK, a key object or a signer.");
   if ("sign" in privateKey && typeof privateKey.sign === "function")
@@ -77,7 +77,7 @@ export async function importSigningKey(privateKey: unknown, keyId?: string): Pro
   if ("algorithm" in privateKey && "usages" in privateKey)
     return fromCryptoKey(privateKey as CryptoKey, keyId);
   if ("export" in privateKey && typeof privateKey.export === "function")
-    return fromKeyObject(privateKey as KeyObjectLike, keyId);
+    return fromJwk(await jwkOfKeyObject(privateKey as KeyObjectLike), keyId);
   return fromJwk(privateKey as JWK, keyId);
 }
 
@@ -115,10 +115,10 @@ function requireSignature(signature: unknown): Uint8Array {
   );
 }
 
-async function fromText(text: string, keyId: string | undefined): Promise<SigningKey> {
-  if (!text.startsWith("{")) return fromPem(text, keyId);
+async function jwkOfText(text: string): Promise<JWK> {
+  if (!text.startsWith("{")) return jwkOfPem(text);
   const notJson = () => invalidKey("privateKey looks like a JWK but is not JSON.");
-  return fromJwk(await orThrow(notJson, () => JSON.parse(text)), keyId);
+  return orThrow(notJson, () => JSON.parse(text));
 }
 
 /**
@@ -140,7 +140,7 @@ async function orThrow<T>(
  * Reads the block of the private key. RFC 7468 section 2 allows text around it: openssl pkcs12
  * writes attributes and certificates.
  */
-async function fromPem(given: string, keyId: string | undefined): Promise<SigningKey> {
+async function jwkOfPem(given: string): Promise<JWK> {
   // An environment variable may have "\n" in place of line breaks.
   const text = given.includes("\n") ? given : given.replace(/(?:\\r)?\\n/g, "\n");
   const blocks = [...text.matchAll(/^-----BEGIN ([A-Z0-9 ]+)-----/gm)];
@@ -172,13 +172,12 @@ async function fromPem(given: string, keyId: string | undefined): Promise<Signin
   // A sequence with the version 0 (RFC 5208 section 5).
   const isKey = head.startsWith("0") && head.includes("\x02\x01\x00");
   if (!head.includes(rsaEncryption)) throw isKey ? notRsa("a key of another kind") : damagedPem();
-  const jwk = await orThrow(damagedPem, async () =>
+  return orThrow(damagedPem, async () =>
     crypto.subtle.exportKey(
       "jwk",
       await crypto.subtle.importKey("pkcs8", pkcs8, algorithm, true, ["sign"]),
     ),
   );
-  return fromJwk(jwk, keyId);
 }
 
 /** The AlgorithmIdentifier of rsaEncryption, 1.2.840.113549.1.1.1 (RFC 8017 appendix A.1). */
@@ -204,14 +203,13 @@ function der(tag: number, content: readonly number[]): number[] {
   return [tag, 0x80 + length.length, ...length, ...content];
 }
 
-async function fromKeyObject(key: KeyObjectLike, keyId: string | undefined): Promise<SigningKey> {
+async function jwkOfKeyObject(key: KeyObjectLike): Promise<JWK> {
   if (key.type === "public") throw notPrivate("public key");
   if (key.type !== "private") throw symmetric();
-  const jwk = await orThrow(
+  return orThrow(
     () => notRsa("a key of another kind"),
-    () => key.export({ format: "jwk" }),
+    () => key.export({ format: "jwk" }) as JWK,
   );
-  return fromJwk(jwk as JWK, keyId);
 }
 
 async function fromCryptoKey(key: CryptoKey, keyId: string | undefined): Promise<SigningKey> {
