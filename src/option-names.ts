@@ -25,26 +25,26 @@ export interface UnknownName {
   readonly message: string;
 }
 
-/** Describes a name that the function `of` does not take. */
-export function describeUnknown(
+/**
+ * Finds the first name that the function `of` does not take. Only own, enumerable names count: what
+ * is inherited belongs to a class.
+ */
+export function unknownName(
   of: string,
-  name: string,
+  options: object,
   names: Names,
   advice?: Advice,
-): UnknownName {
-  const shown = isName(name) ? name : "…";
-  const message = `${shown} is not an option of ${of}. ${advice?.(name) ?? adviceFor(name, names)}`;
-  return { name: shown, message };
-}
-
-/**
- * Finds the first unknown name. Only own, enumerable names count: what is inherited belongs to a
- * class.
- */
-export function unknownName(of: string, options: object, names: Names): UnknownName | undefined {
-  // A name such as "constructor" finds a member of Object.prototype, which is not a boolean.
-  const name = Object.keys(options).find((one) => typeof names[one] !== "boolean");
-  return name === undefined ? undefined : describeUnknown(of, name, names);
+): UnknownName | undefined {
+  // Calls are checked too, so this makes nothing for a known name: `in` takes half the time of
+  // Object.keys.
+  for (const name in options) {
+    // A name such as "constructor" finds a member of Object.prototype, which is not a boolean.
+    if (typeof names[name] === "boolean" || !Object.hasOwn(options, name)) continue;
+    const shown = isName(name) ? name : "…";
+    const remedy = advice?.(name) ?? adviceFor(name, names);
+    return { name: shown, message: `${shown} is not an option of ${of}. ${remedy}` };
+  }
+  return undefined;
 }
 
 /**

@@ -4,7 +4,7 @@
  */
 import type { DeploymentSettings } from "./contract/learning/settings.js";
 import { ConfigurationError } from "./errors.js";
-import { type Advice, describeUnknown, type Names, type NamesOf } from "./option-names.js";
+import { type Advice, type Names, type NamesOf, unknownName } from "./option-names.js";
 
 /**
  * Makes the error for an invalid option. `problem` continues the name of the option ("must be
@@ -44,16 +44,9 @@ export function requireOptions<T extends object>(
   names: Names,
   advice?: Advice,
 ): T {
-  // Calls are checked too, so this makes nothing for a known name: `in` takes half the time of
-  // Object.keys.
-  for (const name in requireObject("options", options)) {
-    // Only own names count, since an inherited one belongs to a class; that of `names` is not a
-    // boolean.
-    if (typeof names[name] === "boolean" || !Object.hasOwn(options, name)) continue;
-    const unknown = describeUnknown(of, name, names, advice);
-    throw new ConfigurationError("option_invalid", unknown.message, { option: unknown.name });
-  }
-  return options;
+  const unknown = unknownName(of, requireObject("options", options), names, advice);
+  if (unknown === undefined) return options;
+  throw new ConfigurationError("option_invalid", unknown.message, { option: unknown.name });
 }
 
 /**
