@@ -103,23 +103,23 @@ function chooseType(
   const known = contents ?? (contentType === undefined ? {} : { [contentType]: {} });
   const names = Object.keys(known);
   const found = (mediaType: string) => bestMatch(mediaType, names);
+  const typed = (mediaType: string) => [mediaType, known[found(mediaType) ?? ""] ?? {}] as const;
   const documented = `The document has ${names.join(", ")}.`;
   if (header !== undefined) {
     const isJson = contents === undefined && jsonType.test(header) && jsonType.test(usual);
     if (names.length > 0 && found(header) === undefined && !isJson)
       throw invalidOption("headers", "hold a content-type that is not documented", documented);
-    return [header, known[found(header) ?? ""] ?? {}];
+    return typed(header);
   }
   const own = ownType(body);
-  const match = own === undefined ? undefined : found(own);
-  if (own !== undefined && match !== undefined) return [own, known[match] ?? {}];
+  if (own !== undefined && found(own) !== undefined) return typed(own);
   // An operation for bytes of any type takes each Blob.
   const isForeign = names.length > 0 && found("application/octet-stream") === undefined;
   if (isForeign && /^.object (?:Blob|File)]$/.test(tagOf(body)) && (body as Blob).type !== "")
     throw invalidOption("body", `is a Blob of type ${own}`, documented);
   if (usual.includes("*"))
     throw invalidOption("headers", "must name the content-type of the body", documented);
-  return [usual, known[found(usual) ?? ""] ?? {}];
+  return typed(usual);
 }
 
 function ownType(body: unknown): string | undefined {
