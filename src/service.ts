@@ -229,16 +229,15 @@ const PathMethods = /* @__PURE__ */ (() =>
       Object.freeze(Object.defineProperties(this, PathMethods.#getters));
     }
 
-    static #getterOf(method: Method) {
-      return function get(this: PathMethods) {
-        return async (path: string, init?: CallInit) => {
-          const operationId = this.#context.operations.idOf(method, path);
-          return callOperation(this.#context, this.#auth, operationId, init);
-        };
-      };
-    }
-
     static readonly #getters: PropertyDescriptorMap = Object.fromEntries(
-      methods.map((method) => [method, { enumerable: true, get: PathMethods.#getterOf(method) }]),
+      methods.map((method) => {
+        function get(this: PathMethods) {
+          return async (path: string, init?: CallInit) => {
+            const operationId = this.#context.operations.idOf(method, path);
+            return callOperation(this.#context, this.#auth, operationId, init);
+          };
+        }
+        return [method, { enumerable: true, get }];
+      }),
     );
   })();
