@@ -278,8 +278,8 @@ class TenantConnector<T extends LookupTypes> {
  * });
  */
 export async function detectVariant(options: DetectVariantOptions): Promise<Detection> {
-  const names: NamesOf<DetectVariantOptions> = { ...requestNames, ...targetNames };
-  const signal = requireSignal(requireOptions("detectVariant", options, names).signal);
+  requireOptions("detectVariant", options, { ...requestNames, ...targetNames });
+  const signal = requireSignal(options.signal);
   const loaded = await untilAborted(choice(), signal);
   return loaded.detectBoth(options);
 }

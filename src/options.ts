@@ -41,10 +41,10 @@ export function requireStore(store: unknown): void {
 export function requireOptions<T extends object>(
   of: string,
   options: T,
-  names: Names,
+  names: NoInfer<NamesOf<T>>,
   advice?: Advice,
 ): T {
-  const unknown = unknownName(of, requireObject("options", options), names, advice);
+  const unknown = unknownName(of, requireObject("options", options), names as Names, advice);
   if (unknown === undefined) return options;
   throw new ConfigurationError("option_invalid", unknown.message, { option: unknown.name });
 }

@@ -62,13 +62,13 @@ export interface RedeemLaunchOptions extends PersonAuthOptions<"A"> {
  * const service = createService(auth);
  */
 export async function redeemLaunch(options: RedeemLaunchOptions): Promise<PersonAuth<"A">> {
-  const names: NamesOf<RedeemLaunchOptions> = {
+  requireOptions("redeemLaunch", options, {
     ...personNames,
     code: true,
     codeVerifier: true,
     signal: true,
-  };
-  const signal = requireSignal(requireOptions("redeemLaunch", options, names).signal);
+  });
+  const signal = requireSignal(options.signal);
   const context = await untilAborted(contextOf(options, "A"), signal);
   const code = requireCode(options.code);
   const codeVerifier = requireCodeVerifier(options.codeVerifier);
@@ -117,8 +117,7 @@ export interface BegunLogin {
  * const { url, login } = await beginLogin({ baseUrl, credential });
  */
 export async function beginLogin(options: LoginOptions): Promise<BegunLogin> {
-  const names: NamesOf<LoginOptions> = { ...personNames, redirectUri: true };
-  requireOptions("beginLogin", options, names);
+  requireOptions("beginLogin", options, { ...personNames, redirectUri: true });
   const prepared = (await contextOf(options, "B")).prepared as PreparedApiClient;
   const { clientId, issuer } = prepared;
   const redirectUri = requireText(prepared.redirectUri, "redirectUri", "B");
@@ -165,13 +164,12 @@ export interface CompleteLoginOptions extends PersonAuthOptions<"B"> {
  * });
  */
 export async function completeLogin(options: CompleteLoginOptions): Promise<PersonAuth<"B">> {
-  const names: NamesOf<CompleteLoginOptions> = {
+  const { login } = requireOptions("completeLogin", options, {
     ...personNames,
     callbackUrl: true,
     login: true,
     signal: true,
-  };
-  const { login } = requireOptions("completeLogin", options, names);
+  });
   const signal = requireSignal(options.signal);
   if (typeof login?.state !== "string" || login.state === "")
     throw invalidOption("login", "must be the login that beginLogin returned");
@@ -225,8 +223,7 @@ export interface ResumeAuthOptions<V extends Variant = Variant> extends PersonAu
 export async function resumeAuth<V extends Variant>(
   options: ResumeAuthOptions<V>,
 ): Promise<PersonAuth<V> | undefined> {
-  const names: NamesOf<ResumeAuthOptions> = personNames;
-  if (requireOptions("resumeAuth", options, names).person === undefined)
+  if (requireOptions("resumeAuth", options, personNames).person === undefined)
     throw invalidOption("person", "is missing", "Pass the name that the tokens were stored under.");
   if (options.store === undefined)
     throw invalidOption("store", "is missing", "Pass the store that the tokens were written to.");

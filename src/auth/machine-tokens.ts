@@ -17,7 +17,6 @@ import {
   type Variant,
 } from "../errors.js";
 import { parseRetryAfterMs, retryWaitMs, sleep } from "../http/backoff.js";
-import type { NamesOf } from "../option-names.js";
 import { requireOptions } from "../options.js";
 import { parseTarget } from "../variants/target.js";
 import { type AccessToken, type Auth, createAccessToken, type Emit } from "./auth.js";
@@ -370,8 +369,7 @@ export interface CreateAuthOptions<V extends Variant = Variant> extends AuthOpti
 export function createAuth<V extends Variant>(
   options: CreateAuthOptions<V>,
 ): Auth & { readonly variant: V } {
-  const names: NamesOf<CreateAuthOptions> = ownAuthNames;
-  const driver = driverOf(requireOptions("createAuth", options, names).credential);
+  const driver = driverOf(requireOptions("createAuth", options, ownAuthNames).credential);
   const { variant } = options.credential;
   const resolved = resolveAuthOptions(options);
   const target = parseTarget(options, resolved, variant);

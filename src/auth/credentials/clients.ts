@@ -4,7 +4,6 @@
  */
 import type { Cause, ConfigurationError } from "../../errors.js";
 import { isLoopback } from "../../http/exchange.js";
-import type { NamesOf } from "../../option-names.js";
 import { isPlain, settingNames, withoutUndefined } from "../../options.js";
 import { isUnderBase, type Target, tokenEndpointOfB } from "../../variants/target.js";
 import {
@@ -44,8 +43,10 @@ export interface ServiceAccountSettings {
  * const service = await connect({ baseUrl, tenantId, credentials: [account] });
  */
 export function serviceAccount(settings: Settings<ServiceAccountSettings>): MachineCredential<"B"> {
-  const names: NamesOf<ServiceAccountSettings> = { clientId: true, clientSecret: true };
-  const read = settingsReader("serviceAccount", "B", settings, names);
+  const read = settingsReader("serviceAccount", "B", settings, {
+    clientId: true,
+    clientSecret: true,
+  });
   return machineCredential("B", {
     callsFunction: typeof settings === "function",
     async prepare(target) {
@@ -132,7 +133,7 @@ export interface PreparedApiClient extends PreparedPersonCredential {
  * const { url, login } = await beginLogin({ baseUrl, credential });
  */
 export function apiClient(settings: Settings<ApiClientSettings>): PersonCredential<"B"> {
-  const names: NamesOf<ApiClientSettings> = {
+  const read = settingsReader("apiClient", "B", settings, {
     ...settingNames,
     clientId: true,
     redirectUri: true,
@@ -143,8 +144,7 @@ export function apiClient(settings: Settings<ApiClientSettings>): PersonCredenti
     refreshPath: true,
     refreshBody: true,
     resendLostRefresh: true,
-  };
-  const read = settingsReader("apiClient", "B", settings, names);
+  });
   return personCredential("B", {
     callsFunction: typeof settings === "function",
     ...(typeof settings === "object" &&

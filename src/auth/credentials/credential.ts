@@ -318,7 +318,7 @@ export function settingsReader<T extends object>(
   of: string,
   variant: Variant,
   settings: Settings<T>,
-  names: NamesOf<T>,
+  names: NoInfer<NamesOf<T>>,
 ): SettingsReader<T> {
   const check = (read: T) => requireOptions(of, read, names);
   if (typeof settings === "object" && settings !== null) check(settings);

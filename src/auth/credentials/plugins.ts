@@ -104,7 +104,7 @@ export function userInterfacePlugin(
 export async function createClientAssertion(
   options: PluginSettings & ClockOptions & { readonly audience: string },
 ): Promise<string> {
-  const known: NamesOf<typeof options> = { ...names, clock: true };
+  const known = { ...names, clock: true };
   const { privateKey, keyId } = requireOptions("createClientAssertion", options, known);
   const clientId = requireText(options.clientId, "clientId", "A");
   const audience = requireText(options.audience, "audience", "A");
