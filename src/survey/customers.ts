@@ -102,10 +102,9 @@ export async function readCustomers(
 ): Promise<ReadCustomers> {
   requireOptions("readCustomers", options, optionNames);
   const { folder = ".", variables = process.env, allowInsecureHttp } = options;
-  const read = readRows(text, checkHeader);
-  const wrong = [...read.wrong];
-  const rows = read.rows.flatMap((row) => {
-    const customer = customerOf(row, folder);
+  const wrong: WrongRow[] = [];
+  const rows = readRows(text, checkHeader).flatMap((row) => {
+    const customer = "problem" in row ? row.problem : customerOf(row, folder);
     if (typeof customer !== "string") return [customer];
     wrong.push({ line: row.line, problem: customer });
     return [];

@@ -1,6 +1,7 @@
 /** Reads rows with their lines from CSV, JSON lines or YAML. Every value is a text. */
 import { CsvError, type InfoRecord, parse } from "csv-parse/sync";
 import { Composer, type CST, isMap, isScalar, isSeq, Lexer, LineCounter, Parser } from "yaml";
+import { parseJson, recordOf } from "../http/exchange.js";
 import { SurveyError } from "./errors.js";
 
 export interface Row {
@@ -14,10 +15,7 @@ export interface WrongRow {
   readonly problem: string;
 }
 
-export interface ReadRows {
-  readonly rows: readonly Row[];
-  readonly wrong: readonly WrongRow[];
-}
+export type ReadRows = readonly (Row | WrongRow)[];
 
 /**
  * The limits of what is read: characters of a file (bytes, for the command line), characters of a
@@ -37,13 +35,13 @@ export function readRows(given: string, checkHeader: (names: readonly string[]) 
   const first = /^\s*([{[#%-]?)/.exec(text)?.[1] ?? "";
   const isYaml = first !== "" && first !== "{";
   requireSize(text.length, isYaml ? limits.yaml : limits.file, "characters");
-  const read = isYaml
+  const rows = isYaml
     ? fromYaml(text)
     : first === "{"
       ? fromJsonLines(text)
       : readCsv(text, checkHeader);
-  requireSize(read.rows.length + read.wrong.length, limits.rows, "rows");
-  return read;
+  requireSize(rows.length, limits.rows, "rows");
+  return rows;
 }
 
 function requireSize(size: number, most: number, of: string): void {
@@ -62,22 +60,20 @@ export function readCsv(text: string, checkHeader: (names: readonly string[]) =>
   // Spreadsheets of many countries separate by semicolons.
   const delimiter = /^[\r\n]*[^\r\n]*?([,;\t])/.exec(text)?.[1] ?? ",";
   let header: readonly string[] | undefined;
-  const rows: Row[] = [];
-  const wrong: WrongRow[] = [];
+  const rows: (Row | WrongRow)[] = [];
   const take = (cells: readonly string[], { lines: lastLine }: InfoRecord) => {
     const line = lastLine - cells.reduce((sum, cell) => sum + cell.split("\n").length - 1, 0);
     if (header === undefined) {
       checkHeader(cells);
       header = cells;
     } else if (cells.length > header.length)
-      wrong.push({
+      rows.push({
         line,
         problem: `has ${cells.length} cells, but the first line names ${header.length} columns.`,
       });
     else if (cells.some((cell) => cell !== ""))
       rows.push({ line, fields: new Map(cells.map((cell, at) => [header?.[at] ?? "", cell])) });
-    if (rows.length + wrong.length > limits.rows)
-      requireSize(Number.POSITIVE_INFINITY, limits.rows, "rows");
+    requireSize(rows.length, limits.rows, "rows");
     return null;
   };
   try {
@@ -98,40 +94,27 @@ export function readCsv(text: string, checkHeader: (names: readonly string[]) =>
   }
   if (header === undefined)
     throw invalid("The file is empty. Its first line must name the columns.");
-  return { rows, wrong };
+  return rows;
 }
 
 function fromJsonLines(text: string): ReadRows {
-  const rows: Row[] = [];
-  const wrong: WrongRow[] = [];
-  for (const [index, written] of text.split("\n").entries()) {
-    if (written.trim() === "") continue;
+  return text.split("\n").flatMap((written, index) => {
+    if (written.trim() === "") return [];
     const line = index + 1;
-    const row = written.length > limits.row ? tooLong : parseJson(written);
-    if (typeof row === "string") wrong.push({ line, problem: row });
-    else
-      collect(
-        Object.entries(row).map(([name, value]) => [name, scalar(name, value)]),
-        line,
-        rows,
-        wrong,
-      );
-  }
-  return { rows, wrong };
+    if (written.length > limits.row) return { line, problem: tooLong };
+    const value = parseJson(written);
+    const record = recordOf(value);
+    if (record === undefined)
+      return { line, problem: value === undefined ? "is not JSON." : "is not a JSON object." };
+    const members = Object.entries(record);
+    return rowOf(
+      line,
+      members.map(([name, member]) => [name, scalar(name, member)]),
+    );
+  });
 }
 
 const tooLong = `is longer than ${limits.row} characters.`;
-
-function parseJson(text: string): object | string {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? value
-      : "is not a JSON object.";
-  } catch {
-    return "is not JSON.";
-  }
-}
 
 type Scalar = string | undefined | { readonly problem: string };
 
@@ -144,23 +127,20 @@ function scalar(name: string, value: unknown): Scalar {
   return { problem: typeof value === "number" ? "a text in quotes" : "a text" };
 }
 
-function collect(
-  entries: readonly (readonly [name: string, value: Scalar])[],
+function rowOf(
   line: number,
-  rows: Row[],
-  wrong: WrongRow[],
-): void {
+  members: readonly (readonly [name: string, value: Scalar])[],
+): Row | WrongRow {
   const fields = new Map<string, string>();
-  for (const [name, value] of entries) {
+  for (const [name, value] of members) {
     if (value === undefined) continue;
     if (typeof value === "object" || fields.has(name)) {
       const must = typeof value === "object" ? `must be ${value.problem}` : "occurs twice";
-      wrong.push({ line, problem: `has a member that ${must}: ${shownName(name)}.` });
-      return;
+      return { line, problem: `has a member that ${must}: ${shownName(name)}.` };
     }
     fields.set(name, value);
   }
-  rows.push({ line, fields });
+  return { line, fields };
 }
 
 /** A name with digits may be a secret by mistake, so it is not shown. */
@@ -186,27 +166,20 @@ function fromYaml(text: string): ReadRows {
   const contents = document?.contents;
   if (!isSeq(contents) || another !== undefined)
     throw invalid("The YAML must be one list with a mapping for each customer.");
-  const rows: Row[] = [];
-  const wrong: WrongRow[] = [];
-  for (const item of contents.items) {
+  return contents.items.map((item) => {
     const range = (item as { readonly range?: readonly number[] | null }).range;
     const line = lineAt(range?.[0]);
-    if (!isMap(item)) wrong.push({ line, problem: "is not a mapping." });
-    else if ((range?.[1] ?? 0) - (range?.[0] ?? 0) > limits.row)
-      wrong.push({ line, problem: tooLong });
-    else
-      collect(
-        item.items.map(({ key, value }) => {
-          const name = isScalar(key) ? String(key.value) : "…";
-          if (value === null || (isScalar(value) && value.source === "")) return [name, undefined];
-          return [name, isScalar(value) ? String(value.value).trim() : { problem: "a text" }];
-        }),
-        line,
-        rows,
-        wrong,
-      );
-  }
-  return { rows, wrong };
+    if (!isMap(item)) return { line, problem: "is not a mapping." };
+    if ((range?.[1] ?? 0) - (range?.[0] ?? 0) > limits.row) return { line, problem: tooLong };
+    return rowOf(
+      line,
+      item.items.map(({ key, value }) => {
+        const name = isScalar(key) ? String(key.value) : "…";
+        if (value === null || (isScalar(value) && value.source === "")) return [name, undefined];
+        return [name, isScalar(value) ? String(value.value).trim() : { problem: "a text" }];
+      }),
+    );
+  });
 }
 
 /**

@@ -2,6 +2,8 @@
  * Compares the results of a survey with those of an earlier one: who moved, who broke, who
  * recovered.
  */
+import { parseJson } from "../http/exchange.js";
+import { withoutUndefined } from "../options.js";
 import { withoutQuotes } from "./csv.js";
 import { identityOf } from "./customers.js";
 import { SurveyError } from "./errors.js";
@@ -38,28 +40,8 @@ function fromJsonLines(text: string): EarlierResult[] {
   return written.flatMap((line, index) => {
     if (line === "") return [];
     const value = parseJson(line);
-    if (index === last && isInterruption(value)) return [];
-    if (!isResult(value)) throw notResults(`Line ${index + 1} is not a result of a survey`);
-    const { baseUrl, tenantId, variant, works, aClientId, bClientId } = value;
-    return [
-      {
-        baseUrl,
-        tenantId,
-        variant,
-        works,
-        ...(aClientId !== undefined && { aClientId }),
-        ...(bClientId !== undefined && { bClientId }),
-      },
-    ];
+    return index === last && isInterruption(value) ? [] : earlierOf(value, index + 1);
   });
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** What `--json` writes after Ctrl-C. */
@@ -81,24 +63,19 @@ export function isResult(value: unknown): value is SurveyResult {
 }
 
 function fromCsv(text: string): EarlierResult[] {
-  const { rows, wrong } = readRowsOf(text);
-  const [first] = wrong;
-  if (first !== undefined) throw notResults(`Line ${first.line} is not a result of a survey`);
-  return rows.map(({ line, fields }) => {
-    const cell = (name: string) => withoutQuotes(fields.get(name) ?? "") || undefined;
-    const works = { true: true, false: false }[cell("works") ?? ""];
-    const [tenantId, variant] = [cell("tenantId") ?? null, cell("variant") ?? null];
-    const [aClientId, bClientId] = [cell("aClientId"), cell("bClientId")];
-    const value: unknown = {
+  return readRowsOf(text).map((row) => {
+    // A row that cannot be read is no result either.
+    if ("problem" in row) return earlierOf(undefined, row.line);
+    const cell = (name: string) => withoutQuotes(row.fields.get(name) ?? "") || undefined;
+    const value = {
       baseUrl: cell("baseUrl"),
-      tenantId,
-      variant,
-      works,
-      aClientId,
-      bClientId,
+      tenantId: cell("tenantId") ?? null,
+      variant: cell("variant") ?? null,
+      works: { true: true, false: false }[cell("works") ?? ""],
+      aClientId: cell("aClientId"),
+      bClientId: cell("bClientId"),
     };
-    if (!isResult(value)) throw notResults(`Line ${line} is not a result of a survey`);
-    return value;
+    return earlierOf(value, row.line);
   });
 }
 
@@ -113,6 +90,14 @@ function readRowsOf(text: string): ReadRows {
   } catch (error) {
     throw error instanceof SurveyError ? neither() : error;
   }
+}
+
+/** The part of a result that is compared. @throws SurveyError `earlier_invalid` */
+function earlierOf(value: unknown, line: number): EarlierResult {
+  if (!isResult(value)) throw notResults(`Line ${line} is not a result of a survey`);
+  const { baseUrl, tenantId, variant, works, aClientId, bClientId } = value;
+  const compared = { baseUrl, tenantId, variant, works, aClientId, bClientId };
+  return withoutUndefined(compared) as EarlierResult;
 }
 
 function notResults(problem: string): SurveyError {
