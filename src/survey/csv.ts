@@ -3,22 +3,24 @@ import { stringify } from "csv-stringify/sync";
 import { type SurveyResult, stateOf } from "./result.js";
 
 /** The names of the columns, in order, each with its cell. */
-const cells: Readonly<Record<string, (one: SurveyResult) => unknown>> = {
-  tenantId: (one) => one.tenantId,
-  baseUrl: (one) => one.baseUrl,
-  variant: (one) => one.variant,
-  works: (one) => String(one.works),
-  state: stateOf,
-  code: (one) => one.code,
-  problem: (one) => one.problem,
-  remedy: (one) => one.remedy,
-  servedA: (one) => one.served.A,
-  servedB: (one) => one.served.B,
-  changes: (one) => one.changes?.join(" "),
-  at: (one) => new Date(one.at).toISOString(),
-  aClientId: (one) => one.aClientId,
-  bClientId: (one) => one.bClientId,
-};
+const cells = new Map<string, (one: SurveyResult) => unknown>(
+  Object.entries({
+    tenantId: (one) => one.tenantId,
+    baseUrl: (one) => one.baseUrl,
+    variant: (one) => one.variant,
+    works: (one) => String(one.works),
+    state: stateOf,
+    code: (one) => one.code,
+    problem: (one) => one.problem,
+    remedy: (one) => one.remedy,
+    servedA: (one) => one.served.A,
+    servedB: (one) => one.served.B,
+    changes: (one) => one.changes?.join(" "),
+    at: (one) => new Date(one.at).toISOString(),
+    aClientId: (one) => one.aClientId,
+    bClientId: (one) => one.bClientId,
+  }),
+);
 
 /**
  * After a separator of another country's spreadsheets, or a line break, a formula could begin
@@ -38,21 +40,19 @@ const formulaWithin = /([,;\t\r\n])(["']*[=+\-@＝＋－＠])/g;
  * await writeFile("survey.csv", resultsCsv(results));
  */
 export function resultsCsv(results: readonly SurveyResult[]): string {
-  const others = new Set(results.flatMap(({ other = {} }) => Object.keys(other)));
-  const names = [
-    ...Object.keys(cells),
-    ...[...others].filter((name) => !Object.hasOwn(cells, name)),
-  ];
-  const rows = results.map((one) =>
-    names.map((name) => {
-      const other =
-        one.other !== undefined && Object.hasOwn(one.other, name) ? one.other[name] : undefined;
-      const value = Object.hasOwn(cells, name) ? cells[name]?.(one) : other;
-      return typeof value === "string" ? value.replace(formulaWithin, "$1'$2") : (value ?? "");
-    }),
-  );
-  const heads = names.map((name) => name.replace(formulaWithin, "$1'$2"));
-  return stringify([heads, ...rows], { escape_formulas: true });
+  const others = results.flatMap(({ other = {} }) => Object.keys(other));
+  const names = [...new Set([...cells.keys(), ...others])];
+  const rows = results.map((one) => {
+    const other = new Map(Object.entries(one.other ?? {}));
+    return names.map((name) => {
+      const cell = cells.get(name);
+      return cell === undefined ? other.get(name) : cell(one);
+    });
+  });
+  const safe = (value: unknown) =>
+    typeof value === "string" ? value.replace(formulaWithin, "$1'$2") : value;
+  const lines = [names, ...rows].map((line) => line.map(safe));
+  return stringify(lines, { escape_formulas: true });
 }
 
 /** Removes the quotes that `resultsCsv` has added. */
