@@ -33,6 +33,7 @@ import {
 } from "../errors.js";
 import { type Answer, whenAborted } from "../http/exchange.js";
 import { openInput } from "../input-file.js";
+import { withoutUndefined } from "../options.js";
 import { type Service, serviceMaker } from "../service.js";
 import { detect } from "../variants/detect.js";
 import type { Target } from "../variants/target.js";
@@ -41,7 +42,6 @@ import type { SurveyResult } from "./result.js";
 
 export interface ExamineOptions {
   readonly resolved: ServiceOptions;
-  readonly allowInsecureHttp: boolean | undefined;
   readonly customerTimeoutMs: number;
   readonly variables: Readonly<Record<string, string | undefined>>;
 }
@@ -138,19 +138,29 @@ interface Found {
 }
 
 async function examine(customer: Customer, found: Found, signal: AbortSignal, context: Context) {
-  const { resolved, allowInsecureHttp } = context;
-  const { baseUrl, tenantId, variant } = customer;
+  const { allowInsecureHttp, fetch, timeoutMs } = context.resolved;
+  const { baseUrl, tenantId, variant, aClientId, aKeyId, bClientId } = customer;
   const target = { baseUrl, tenantId: tenantId ?? "" };
-  const order: readonly Variant[] = tenantId === undefined ? ["B"] : ["A", "B"];
-  const obstacle = await detectAll({ target, order, found, signal }, context).catch(
-    (error: unknown) => {
-      if (!isBivariantError(error)) throw error;
-      return error;
-    },
-  );
-  const given = [customer, signal, context] as const;
-  const plugin = variant === "B" ? undefined : await readPlugin(...given).catch(asInvalid);
-  const account = variant === "A" ? undefined : await readAccount(...given).catch(asInvalid);
+  const obstacle = await detectAll(target, found, signal, context).catch((error: unknown) => {
+    if (!isBivariantError(error)) throw error;
+    return error;
+  });
+  const read = (secret: "aPrivateKey" | "bClientSecret") =>
+    readSecret(customer, secret, signal, context);
+  const plugin =
+    variant === "B" || aClientId === undefined
+      ? undefined
+      : await read("aPrivateKey").then(
+          (privateKey) => ({ clientId: aClientId, privateKey, keyId: aKeyId, audience: undefined }),
+          asInvalid,
+        );
+  const account =
+    variant === "A" || bClientId === undefined
+      ? undefined
+      : await read("bClientSecret").then(
+          (clientSecret) => ({ clientId: bClientId, clientSecret }),
+          asInvalid,
+        );
   const input: DoctorInput = {
     wording,
     baseUrl,
@@ -163,8 +173,8 @@ async function examine(customer: Customer, found: Found, signal: AbortSignal, co
     login: undefined,
     noCredential: "",
     registeredJwks: undefined,
-    fetch: resolved.fetch,
-    timeoutMs: resolved.timeoutMs,
+    fetch,
+    timeoutMs,
     // The service that is opened here waits itself, at the gate that the detection passed.
     retryDeadlineMs: 0,
     note: () => {},
@@ -220,23 +230,17 @@ function explain(error: BivariantError): Finding {
   return explainRefusal("detection", error, { ...about, adminArea: "Service accounts" });
 }
 
-interface Asking {
-  readonly target: Target;
-  readonly order: readonly Variant[];
-  readonly found: Found;
-  readonly signal: AbortSignal;
-}
-
 /**
- * Asks about each variant. After a 429 it asks again at the end of the rate limit. If that is too
- * late, the other variant is asked still, and the error is returned.
+ * Asks about each variant, without a tenant about Variant B alone. After a 429 it asks again at the
+ * end of the rate limit. If that is too late, the other variant is asked still, and the error is
+ * returned.
  */
-async function detectAll({ target, order, found, signal }: Asking, context: Context) {
+async function detectAll(target: Target, found: Found, signal: AbortSignal, context: Context) {
   const { resolved, shared } = context;
   const deadline = deadlineIn(resolved.retryDeadlineMs, resolved.clock);
   let before: Detection | undefined;
   let limited: RateLimitedError | undefined;
-  for (const variant of order) {
+  for (const variant of target.tenantId === "" ? (["B"] as const) : (["A", "B"] as const)) {
     const state = stateOf(variant, target, context);
     const onAnswer = (_: Variant, answer: Answer) => state.learn(answer, shared, () => {});
     let asked: Detection | undefined;
@@ -258,11 +262,7 @@ async function detectAll({ target, order, found, signal }: Asking, context: Cont
   return limited;
 }
 
-function stateOf(
-  variant: Variant,
-  target: Target,
-  { states, resolved }: Pick<Context, "states" | "resolved">,
-): TokenEndpointState {
+function stateOf(variant: Variant, target: Target, { states, resolved }: Context) {
   const key = `${variant} ${target.baseUrl} ${target.tenantId}`;
   return states.get(key, () => new TokenEndpointState(variant, target, resolved));
 }
@@ -295,19 +295,6 @@ async function readSecret(
   throw invalid(`The variable that ${secret}Variable names is not set. Set it.`);
 }
 
-async function readPlugin(customer: Customer, signal: AbortSignal, context: Context) {
-  const { aClientId: clientId, aKeyId: keyId } = customer;
-  if (clientId === undefined) return undefined;
-  const privateKey = await readSecret(customer, "aPrivateKey", signal, context);
-  return { clientId, privateKey, keyId, audience: undefined };
-}
-
-async function readAccount(customer: Customer, signal: AbortSignal, context: Context) {
-  const { bClientId: clientId } = customer;
-  if (clientId === undefined) return undefined;
-  return { clientId, clientSecret: await readSecret(customer, "bClientSecret", signal, context) };
-}
-
 function outOfTime(ms: number): Finding {
   return fail(
     "detection",
@@ -331,7 +318,13 @@ function faultOf(error: unknown): Finding {
  * nothing else works.
  */
 const tellingChecks: readonly Check[] = [
-  ...(["tls", "reachability", "key", "audience", "detection", "token", "api_call"] as const),
+  "tls",
+  "reachability",
+  "key",
+  "audience",
+  "detection",
+  "token",
+  "api_call",
 ];
 
 function resultOf(
@@ -349,22 +342,24 @@ function resultOf(
   const ofCredential = aClientId === undefined ? "B" : "A";
   const order = [named ?? (called ? ofCredential : "A"), "A", "B"] as const;
   const variant = order.find((one) => served[one] === "yes");
-  return {
+  return withoutUndefined({
     tenantId,
     baseUrl,
     variant: variant ?? (reason === undefined ? order[0] : null),
     works: reason === undefined,
     called,
-    ...(reason && { code: reason.code, problem: reason.evidence, remedy: reason.remedy }),
+    code: reason?.code,
+    problem: reason?.evidence,
+    remedy: reason?.remedy,
     served,
     evidence,
     findings: end === undefined ? findings : [...findings, end],
-    ...(aClientId !== undefined && { aClientId }),
-    ...(bClientId !== undefined && { bClientId }),
-    ...(other !== undefined && { other }),
-    ...(line !== undefined && { line }),
+    aClientId,
+    bClientId,
+    other,
+    line,
     ...time,
-  } as SurveyResult;
+  }) as SurveyResult;
 }
 
 const unproven: Finding = fail(

@@ -3,11 +3,12 @@ import { type AuthOptions, resolveServiceOptions } from "../client-options.js";
 import { whenAborted } from "../http/exchange.js";
 import type { NamesOf } from "../option-names.js";
 import {
-  invalidOption,
   requireDuration,
   requireOptions,
   requireSignal,
   requireTypes,
+  requireWhole,
+  withoutUndefined,
 } from "../options.js";
 import { type CheckOptions, type Customer, checkCustomers } from "./customers.js";
 import { SurveyError } from "./errors.js";
@@ -68,27 +69,18 @@ export function survey(
 ): AsyncIterableIterator<SurveyResult> {
   requireOptions("survey", options, optionNames);
   requireTypes(options, "string", ["stateFile"]);
-  const {
-    concurrency = usualConcurrency,
-    allowInsecureHttp,
-    stateFile,
-    variables = process.env,
-  } = options;
-  if (!Number.isInteger(concurrency) || concurrency < 1)
-    throw invalidOption("concurrency", "must be a whole number, 1 or more");
-  const { fetch, clock, timeoutMs, retryDeadlineMs } = options;
-  const resolved = resolveServiceOptions({
-    fetch,
-    clock,
-    timeoutMs,
-    retryDeadlineMs,
-    allowInsecureHttp,
-  });
-  const { customerTimeoutMs: given } = options;
-  const customerTimeoutMs = requireDuration("customerTimeoutMs", given, usualCustomerTimeoutMs, 1);
-  const checked = checkCustomers([...customers], { allowInsecureHttp });
+  const { stateFile, variables = process.env } = options;
+  const concurrency = requireWhole("concurrency", options.concurrency, usualConcurrency, 1);
+  const resolved = resolveServiceOptions(options);
+  const customerTimeoutMs = requireDuration(
+    "customerTimeoutMs",
+    options.customerTimeoutMs,
+    usualCustomerTimeoutMs,
+    1,
+  );
+  const checked = checkCustomers([...customers], resolved);
   if (checked.wrong.length > 0) throw wrongCustomers(checked.wrong);
-  const examine = examiner({ resolved, allowInsecureHttp, customerTimeoutMs, variables });
+  const examine = examiner({ resolved, customerTimeoutMs, variables });
   const signal = requireSignal(options.signal);
   return run(checked.customers, { examine, concurrency, stateFile, signal });
 }
@@ -172,5 +164,5 @@ async function* asTheyEnd<Item, Result>(
 
 /** The row may have moved to another line since, and its other columns may have changed. */
 function withRow(result: SurveyResult, { line, other }: Customer): SurveyResult {
-  return { ...result, ...(line !== undefined && { line }), ...(other !== undefined && { other }) };
+  return withoutUndefined({ ...result, line, other }) as SurveyResult;
 }
