@@ -126,7 +126,7 @@ async function compareJwks(
       "The registered JWKS cannot be read from here.",
       "Ask the customer for it, and compare it with the key: bivariant doctor --jwks.",
     );
-  const set = asObject(registered.value);
+  const set: { readonly keys?: unknown } = Object(registered.value);
   // A file that is no JWKS says nothing about the registration.
   if (!Array.isArray(set.keys))
     return unknown(
@@ -135,7 +135,7 @@ async function compareJwks(
         `no array "keys" (RFC 7517 section 5).`,
       `Pass the JWKS that the customer registered under ${registrationPage}.`,
     );
-  const keys: readonly JWK[] = set.keys.map(asObject);
+  const keys: readonly JWK[] = set.keys.map(Object);
   if (keys.some((key) => privateMembers.some((member) => member in key)))
     return fail(
       "jwks",
@@ -179,8 +179,4 @@ async function compareJwks(
         `${evidence} With ${keys.length} registered keys the service cannot find the right one.`,
         more,
       );
-}
-
-function asObject(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }

@@ -54,9 +54,12 @@ export async function examineCall(input: DoctorInput, earlier: Earlier): Promise
   let token: Finding | undefined;
   try {
     // `obstacleOf` has checked that the credential of the variant is there and complete.
-    const credential = () =>
-      variant === "A" ? servicePlugin(plugin as never) : serviceAccount(account as never);
-    const service = input.openService(isLogin ? (login as PersonAuth<"B">) : credential(), clock);
+    const identity = isLogin
+      ? (login as PersonAuth<"B">)
+      : variant === "A"
+        ? servicePlugin(plugin as never)
+        : serviceAccount(account as never);
+    const service = input.openService(identity, clock);
     const { auth } = service;
     const issued = await auth
       .getAccessToken({ signal })
