@@ -38,18 +38,23 @@ function withSecret(kit: Kit, client_secret: string | undefined): Fields {
   throw new NotTried("It needs an API client with a client secret.");
 }
 
+/** The second use of a code or a refresh token, and then of the two tokens of its login. */
+export interface Reuse {
+  readonly again: Answer;
+  readonly call: Answer;
+  readonly refresh: Answer;
+}
+
 /** A code is exchanged twice, and then the tokens of the first exchange are used. */
-export function reuseCode(
-  kit: Kit,
-): Promise<{ readonly second: Answer; readonly call: Answer; readonly refresh: Answer }> {
+export function reuseCode(kit: Kit): Promise<Reuse> {
   return kit.share("reused code", async () => {
     const { path } = await firstRefresh(kit);
     const session = await newSession(kit);
     await callAsPerson(kit, session.accessToken);
-    const second = await exchangeCode(kit, session, "the second exchange of a code", {});
+    const again = await exchangeCode(kit, session, "the second exchange of a code", {});
     const call = await callAfterwards(kit, session.accessToken);
     const note = "a refresh after the second exchange of the code";
-    return { second, call, refresh: await refreshSession(kit, session, { path, note }) };
+    return { again, call, refresh: await refreshSession(kit, session, { path, note }) };
   });
 }
 
@@ -94,7 +99,7 @@ const codeRules = refusals("B", ofTheClient, {
     note: "the second exchange of a code",
     costs: reuseCosts,
     safe: false,
-    send: async (kit) => (await reuseCode(kit)).second,
+    send: async (kit) => (await reuseCode(kit)).again,
   },
 });
 

@@ -1,7 +1,6 @@
 /** Variant B's refresh tokens (section 5.9), of which only the existence is shown. */
 import { accepts, type CaseDefinition, defineCases, learnt, type Verdict } from "../case.js";
 import { NotTried } from "../errors.js";
-import type { Answer } from "../exchange.js";
 import type { Kit } from "../kit.js";
 import {
   firstRefresh,
@@ -14,7 +13,7 @@ import {
   reuseCosts,
   sharedSession,
 } from "../person.js";
-import { callAfterwards, callAsPerson, reuseCode } from "./client-codes.js";
+import { callAfterwards, callAsPerson, type Reuse, reuseCode } from "./client-codes.js";
 import { byB, isAccepted, observedOf, refusals, refusedByB } from "./judge.js";
 
 const ofLogin = { needs: ["apiClient", "login"], costs: refreshCosts } as const;
@@ -23,7 +22,7 @@ const ofLogin = { needs: ["apiClient", "login"], costs: refreshCosts } as const;
  * The refresh token of a new login is used twice, and then the newer tokens are.
  * @throws NotTried
  */
-function reuseRefreshToken(kit: Kit) {
+function reuseRefreshToken(kit: Kit): Promise<Reuse> {
   return kit.share("reused refresh token", async () => {
     const { path, isRotated } = await firstRefresh(kit);
     if (!isRotated) throw new NotTried("Refresh tokens are not rotated, so none is spent.");
@@ -34,23 +33,28 @@ function reuseRefreshToken(kit: Kit) {
     const note = "the second use of a refresh token";
     const again = await refreshAt(kit, { path, refreshToken: spent, note });
     const call = await callAfterwards(kit, session.accessToken);
-    const newest = await refreshSession(kit, session, { path, note: "the newest refresh token" });
-    return { again, newest, call };
+    const refresh = await refreshSession(kit, session, { path, note: "the newest refresh token" });
+    return { again, call, refresh };
   });
 }
 
-/** A reused refresh token, and the two tokens of its login, which the reuse revokes. */
-type Reuse = readonly [again: Answer, judged: Answer, other: Answer];
+/** The token that a case is about. */
+type Judged = "call" | "refresh";
 
 /**
  * If both tokens are accepted, nothing was revoked: the description does not ask for it.
  * @throws NotTried
  */
-function revoked([again, judged, other]: Reuse): Verdict {
-  if (isAccepted(again)) throw new NotTried("The reuse itself was accepted.");
-  if (!isAccepted(judged)) return refusedByB(judged);
-  if (!isAccepted(other)) return accepts(observedOf(judged));
+function revoked({ judged, ...reuse }: Reuse & { readonly judged: Judged }): Verdict {
+  if (isAccepted(reuse.again)) throw new NotTried("The reuse itself was accepted.");
+  if (!isAccepted(reuse[judged])) return refusedByB(reuse[judged]);
+  if (!isAccepted(reuse.call) || !isAccepted(reuse.refresh))
+    return accepts(observedOf(reuse[judged]));
   return { ...learnt("The reuse revokes nothing."), accepted: true };
+}
+
+function revocation(note: string, reuse: (kit: Kit) => Promise<Reuse>, judged: Judged) {
+  return { note, send: async (kit: Kit) => ({ ...(await reuse(kit)), judged }) };
 }
 
 const ofTheClient = { ...byB, ...ofLogin, control: firstRefresh };
@@ -84,38 +88,30 @@ const refreshRules = refusals("B", ofTheClient, {
   },
 });
 
-const revocations = refusals<unknown, Reuse>(
+const revocations = refusals(
   "B",
   { ...ofTheClient, ...whole, judge: revoked, expected: "A 4xx, if the login was revoked." },
   {
-    "refresh.revoked": {
-      note: "a refresh after the second exchange of the code",
-      async send(kit) {
-        const { second, refresh, call } = await reuseCode(kit);
-        return [second, refresh, call];
-      },
-    },
-    "refresh.revoked.refresh-reuse": {
-      note: "the newest refresh token after the second use of an older one",
-      async send(kit) {
-        const { again, newest, call } = await reuseRefreshToken(kit);
-        return [again, newest, call];
-      },
-    },
-    "bearer.revoked.code-reuse": {
-      note: "an access token after the second exchange of the code",
-      async send(kit) {
-        const { second, refresh, call } = await reuseCode(kit);
-        return [second, call, refresh];
-      },
-    },
-    "bearer.revoked.refresh-reuse": {
-      note: "an access token after the second use of a refresh token",
-      async send(kit) {
-        const { again, newest, call } = await reuseRefreshToken(kit);
-        return [again, call, newest];
-      },
-    },
+    "refresh.revoked": revocation(
+      "a refresh after the second exchange of the code",
+      reuseCode,
+      "refresh",
+    ),
+    "refresh.revoked.refresh-reuse": revocation(
+      "the newest refresh token after the second use of an older one",
+      reuseRefreshToken,
+      "refresh",
+    ),
+    "bearer.revoked.code-reuse": revocation(
+      "an access token after the second exchange of the code",
+      reuseCode,
+      "call",
+    ),
+    "bearer.revoked.refresh-reuse": revocation(
+      "an access token after the second use of a refresh token",
+      reuseRefreshToken,
+      "call",
+    ),
   },
 );
 
@@ -146,8 +142,8 @@ const facts = defineCases("B", ofLogin, {
     says: "The newest tokens show whether the reuse of an older refresh token revokes the login.",
     ...whole,
     async run(kit) {
-      const { newest, call } = await reuseRefreshToken(kit);
-      const reuseDetection = !isAccepted(newest) || !isAccepted(call);
+      const { refresh, call } = await reuseRefreshToken(kit);
+      const reuseDetection = !isAccepted(refresh) || !isAccepted(call);
       const observed =
         "The reuse of a refresh token " +
         `${reuseDetection ? "revokes" : "does not revoke"} the login.`;
