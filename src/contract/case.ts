@@ -109,6 +109,9 @@ export interface Row extends Partial<Omit<ContractCase, "costs" | "needs">> {
   readonly costs?: Partial<CaseCosts>;
 }
 
+/** A row that says all that a case needs. */
+export type CaseRow = Row & Pick<CaseDefinition, "says" | "run">;
+
 /**
  * Makes cases of rows by id, with what they have in common. The rule or the unknown of a case is
  * the one that its id, or the beginning of its id, names.
@@ -116,7 +119,7 @@ export interface Row extends Partial<Omit<ContractCase, "costs" | "needs">> {
 export function defineCases(
   variant: "A" | "B",
   common: Row,
-  rows: Readonly<Record<string, Row & Pick<CaseDefinition, "says" | "run">>>,
+  rows: Readonly<Record<string, CaseRow>>,
 ): readonly CaseDefinition[] {
   return Object.entries(rows).map(([id, row]) => {
     const rule = ruleOf(id);

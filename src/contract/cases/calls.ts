@@ -2,7 +2,15 @@
  * Calls of the API in both variants: bearers, routes, paths and bodies (sections 4.3, 5, 7.2 and
  * 9).
  */
-import { accepts, type CaseDefinition, defineCases, learnt, type Row, verdict } from "../case.js";
+import {
+  accepts,
+  type CaseDefinition,
+  type CaseRow,
+  defineCases,
+  learnt,
+  type Row,
+  verdict,
+} from "../case.js";
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
 import { askServed, type Kit, lifetimeOf, shownAnswer, tokenIn, type Variant } from "../kit.js";
@@ -175,15 +183,13 @@ async function callNarrow(kit: Kit) {
   );
 }
 
-type CallRow = Row & Pick<CaseDefinition, "says" | "run">;
-
 /** A case about a call that must be refused. */
 function refused(
   what: string,
   call: (kit: Kit) => Promise<Answer>,
   more: Row = {},
   isRight: (answer: Answer) => boolean = isRefusal,
-): CallRow {
+): CaseRow {
   return {
     says: `This is refused: ${what}.`,
     expected: "A 4xx. The description does not show which.",
@@ -202,7 +208,7 @@ function forbidden(
   what: string,
   call: (kit: Kit) => Promise<Answer>,
   more: Row,
-): Readonly<Record<string, CallRow>> {
+): Readonly<Record<string, CaseRow>> {
   const isForbidden = ({ status }: Answer) => status === 403;
   return {
     [id]: refused(what, call, { expected: "A 403.", ...more }, isForbidden),
@@ -324,7 +330,7 @@ const limitedCases = defineCases(
 
 function bodyCases(
   variant: Variant,
-  more: Readonly<Record<string, CallRow>>,
+  more: Readonly<Record<string, CaseRow>>,
 ): readonly CaseDefinition[] {
   const of = variant.toLowerCase();
   return defineCases(

@@ -2,29 +2,30 @@
  * Which variants are served, and whether a right request gets the token response of the
  * description.
  */
-import { breaks, type CaseDefinition, defineCases, holds, learnt, type Row } from "../case.js";
-import { askServed, type Kit, shownAnswer } from "../kit.js";
+import { breaks, type CaseDefinition, type CaseRow, defineCases, holds, learnt } from "../case.js";
+import { askServed, shownAnswer, type Variant } from "../kit.js";
 
-async function served(kit: Kit, variant: "A" | "B") {
-  const { isServed, observed } = await askServed(kit, variant);
-  const how = isServed ? "served" : "not served, as far as its token endpoint shows";
-  return learnt(`Variant ${variant} is ${how} (${observed}).`, {
-    variants: isServed ? [variant] : [],
-  });
+function current(variant: Variant): CaseRow {
+  return {
+    section: "5.11",
+    says: `A token request without a client shows whether Variant ${variant} is served.`,
+    expected: "Served or not: the description does not show it.",
+    async run(kit) {
+      const { isServed, observed } = await askServed(kit, variant);
+      const how = isServed ? "served" : "not served, as far as its token endpoint shows";
+      return learnt(`Variant ${variant} is ${how} (${observed}).`, {
+        variants: isServed ? [variant] : [],
+      });
+    },
+  };
 }
-
-const current = { section: "5.11", expected: "Served or not: the description does not show it." };
 
 export const servedCases: readonly CaseDefinition[] = [
   ...defineCases(
     "A",
     { needs: ["tenantId"], costs: { requests: 1, slots: 1 } },
     {
-      "current-variant.a": {
-        ...current,
-        says: "A token request without a client shows whether Variant A is served.",
-        run: (kit) => served(kit, "A"),
-      },
+      "current-variant.a": current("A"),
       "token-response.a": {
         section: "2.3",
         says:
@@ -54,11 +55,7 @@ export const servedCases: readonly CaseDefinition[] = [
     "B",
     { costs: { requests: 1 } },
     {
-      "current-variant.b": {
-        ...current,
-        says: "A token request without a client shows whether Variant B is served.",
-        run: (kit) => served(kit, "B"),
-      },
+      "current-variant.b": current("B"),
       "token-response.b": {
         section: "4.2",
         says: "A service account gets a JSON object with access_token.",
@@ -76,7 +73,7 @@ export const servedCases: readonly CaseDefinition[] = [
  * A refusal proves nothing if everything is refused by then, for example because the client was
  * locked out.
  */
-function stillAccepted(variant: "A" | "B"): Row & Pick<CaseDefinition, "says" | "run"> {
+function stillAccepted(variant: Variant): CaseRow {
   return {
     section: "4",
     says: "After all refusals a right token request still succeeds.",
