@@ -377,9 +377,7 @@ export class Kit {
 const machine = { A: "service plugin", B: "service account" } as const;
 
 /** The right fields of a token request by the service account. */
-export function accountFields(
-  kit: Kit,
-): Record<"grant_type" | "client_id" | "client_secret", string> {
+export function accountFields(kit: Kit): Fields {
   const { clientId, clientSecret } = kit.need("serviceAccount");
   return { grant_type: "client_credentials", client_id: clientId, client_secret: clientSecret };
 }

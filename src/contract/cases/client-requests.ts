@@ -2,37 +2,35 @@
 import { type CaseDefinition, defineCases, learnt, type Verdict } from "../case.js";
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
-import { accountFields, type ClientRequest, type Kit, tokenIn } from "../kit.js";
+import { accountFields, type ClientRequest, type Fields, type Kit, tokenIn } from "../kit.js";
 import { exampleOf } from "../learning/schema.js";
 import type { DeploymentSettings } from "../learning/settings.js";
 import { randomText } from "../person.js";
 import { byB, findLifetime, isAccepted, refusals } from "./judge.js";
 
-type RightFields = ReturnType<typeof accountFields>;
-
-/** A token request that is right but for a change. Cases that share it send it once. */
-function request(what: string, change: (right: RightFields) => ClientRequest) {
+/**
+ * A token request that is right but for changed fields and what `more` changes. Cases that share it
+ * send it once.
+ */
+function request(what: string, changes: Fields, more?: (kit: Kit) => ClientRequest) {
   const send = (kit: Kit, note: string) =>
-    kit.share(note, () => kit.requestTokenOfB(note, change(accountFields(kit))));
+    kit.share(note, () => {
+      const fields = { ...accountFields(kit), ...changes };
+      return kit.requestTokenOfB(note, { fields, ...more?.(kit) });
+    });
   return { note: `a token request ${what}`, send };
 }
 
-const wrongGrant = request("with a made-up grant_type", (right) => ({
-  fields: { ...right, grant_type: "bivariant-contract" },
-}));
-const wrongType = request("declared as text/plain", (fields) => ({
-  fields,
+const wrongGrant = request("with a made-up grant_type", { grant_type: "bivariant-contract" });
+const wrongType = request("declared as text/plain", {}, () => ({
   headers: { "content-type": "text/plain" },
 }));
-const wrongSecret = request("with a made-up client_secret", (right) => ({
-  fields: { ...right, client_secret: randomText() },
-}));
-const wrongClient = request("of a made-up client", (right) => ({
-  fields: { ...right, client_id: randomText() },
-}));
+const wrongSecret = request("with a made-up client_secret", { client_secret: randomText() });
+const wrongClient = request("of a made-up client", { client_id: randomText() });
 
-function basic({ client_id, client_secret }: RightFields): string {
-  return `Basic ${btoa([client_id, client_secret].map(encodeURIComponent).join(":"))}`;
+function basic(kit: Kit): string {
+  const { clientId, clientSecret } = kit.need("serviceAccount");
+  return `Basic ${btoa([clientId, clientSecret].map(encodeURIComponent).join(":"))}`;
 }
 
 const needs = ["serviceAccount"] as const;
@@ -88,27 +86,21 @@ async function isAcceptedAfter(kit: Kit, seconds: number) {
 }
 
 const requestRules = refusals("B", ofTheAccount, {
-  "client-request.method": request("by PUT", (fields) => ({ fields, method: "PUT" })),
+  "client-request.method": request("by PUT", {}, () => ({ method: "PUT" })),
   "client-request.media-type": wrongType,
   "client-request.body-size": {
-    ...request("of more than 1 MiB", (right) => ({
-      fields: { ...right, padding: "x".repeat(2 ** 20) },
-    })),
+    ...request("of more than 1 MiB", { padding: "x".repeat(2 ** 20) }),
     // A firewall may count it as an attack, and lock the caller out.
     safe: false,
   },
-  "client-request.json": request("in an array", (fields) => ({
-    fields,
-    body: JSON.stringify([fields]),
-  })),
+  "client-request.json": request("in an array", {}, () => ({ body: (json) => `[${json}]` })),
   "client-request.one-authentication": request(
     "with the secret in the body and in an Authorization header",
-    (fields) => ({ fields, headers: { authorization: basic(fields) } }),
+    {},
+    (kit) => ({ headers: { authorization: basic(kit) } }),
   ),
   "client-request.grant-type": wrongGrant,
-  "client-request.fields": request("without client_id", (right) => ({
-    fields: { ...right, client_id: undefined },
-  })),
+  "client-request.fields": request("without client_id", { client_id: undefined }),
   "client.authentication": {
     note: "a token request with a wrong client_secret or an unknown client_id",
     costs: { requests: 3 },
