@@ -214,15 +214,11 @@ const responses = {
   },
 };
 
-/** Where the documents describe responses. */
+/** The responses that the documents describe beside 200 of each operation, and where. */
 const described: { readonly [name: string]: string } = {
-  "A token 200": `${responses.A.token}['200']`,
   "A token 400": `${responses.A.token}['400']`,
   "A token 429": "$.components.responses.RateLimited",
-  "A devices 200": `${responses.A.devices}['200']`,
   "A devices 403": "$.components.responses.Forbidden",
-  "B token 200": `${responses.B.token}['200']`,
-  "B devices 200": `${responses.B.devices}['200']`,
 };
 /** This one is described as empty, and not for a refused bearer. */
 const withoutBody = "A devices 403";
@@ -235,6 +231,7 @@ function responsesOf(
 ): readonly Action[] {
   const actions: Action[] = [];
   for (const place of ["token", "devices"] as const) {
+    const at = responses[variant][place];
     const operations = place === "token" ? ["requestToken"] : ["listDevices", "bearer"];
     const here = observations.filter(({ operation }) => operations.includes(operation));
     const statuses = [...new Set(here.map(({ status }) => status))].sort((a, b) => a - b);
@@ -242,20 +239,20 @@ function responsesOf(
       const own = here.filter((one) => one.status === status);
       const name = `${variant} ${place} ${status}`;
       const schema = place === "token" ? "TokenResponse" : "DeviceList";
-      const target = described[name];
+      const target = status === 200 ? `${at}['200']` : described[name];
       const hasBody = target === undefined || name === withoutBody;
       const content = hasBody ? contentOf(own, status < 300 ? schema : undefined) : {};
       const update = { ...headersOf(own), ...content };
       const added = {
         [status]: { description: "Observed by a contract test.", ...observed, ...update },
       };
-      if (target === undefined) actions.push({ target: responses[variant][place], update: added });
+      if (target === undefined) actions.push({ target: at, update: added });
       else if (Object.keys(update).length > 0) actions.push({ target, update });
     }
     // The description shows no status of a success: the documents say 200.
     const isOther = statuses.some((status) => status < 300) && !statuses.includes(200);
     if (place === "token" && isOther && isAnswered(answers, "token-success-status"))
-      actions.push({ target: described[`${variant} token 200`] ?? "", remove: true });
+      actions.push({ target: `${at}['200']`, remove: true });
   }
   return actions;
 }
