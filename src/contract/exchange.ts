@@ -72,8 +72,6 @@ export interface Answer {
   readonly accessToken: string | undefined;
   /** Epoch milliseconds by the clock of the run. */
   readonly receivedAt: number;
-  /** Which of the exchanges of the run it is. */
-  readonly index: number;
 }
 
 /** What a run waits for: its own pace, a rate limit, or an instant that a case needs. */
@@ -223,7 +221,6 @@ export class Exchanges {
         fields: object,
         accessToken: typeof token === "string" && token !== "" ? token : undefined,
         receivedAt: now(),
-        index: this.all.length - 1,
       };
     } catch (fault) {
       signal?.throwIfAborted();

@@ -209,15 +209,14 @@ async function tryCase(definition: CaseDefinition, kit: Kit, options: ContractOp
   const missing = needs.filter((name) => kit.target[name] === undefined);
   if (missing.length > 0)
     throw new NotTried(`It needs ${missing.map((name) => needed[name]).join(", and ")}.`, "needs");
-  const isNamed = options.only !== undefined;
-  if (!safe && !isNamed)
+  if (!safe && !kit.isNamed)
     throw new NotTried(
       "It may lock, revoke or change something, or use up the rate limit. Name it to try it.",
       "unnamed",
     );
-  if (extra && !isNamed)
+  if (extra && !kit.isNamed)
     throw new NotTried("It tells little for the requests it costs. Name it to try it.", "unnamed");
-  if (costs.seconds > longestWaitSeconds && !isNamed && options.wait === undefined)
+  if (costs.seconds > longestWaitSeconds && !kit.isNamed && options.wait === undefined)
     throw new NotTried(`It waits for ${costs.seconds} s. Name it to try it.`, "unnamed");
   if (kit.exchanges.down !== undefined) throw new NotTried(kit.exchanges.down, "down");
   if (definition.unknown !== "current-variant") await kit.requireServed(variant);

@@ -42,12 +42,13 @@ function formsOf(value: string): ReadonlySet<string> {
   const bytes = new TextEncoder().encode(value);
   const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
   const base64 = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
-  const encoded = [base64, base64url.encode(bytes), hex];
   return new Set([
     value,
     JSON.stringify(value).slice(1, -1),
     encodeURIComponent(value),
-    ...encoded,
+    base64,
+    base64url.encode(bytes),
+    hex,
   ]);
 }
 

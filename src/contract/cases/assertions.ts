@@ -144,12 +144,12 @@ export const assertionCases: readonly CaseDefinition[] = [
     // RFC 6749 section 5.2: "no client authentication included" is invalid_client.
     "assertion.present": request(
       "a token request without client_assertion",
-      () => ({ fields: { client_assertion: undefined } }),
+      { fields: { client_assertion: undefined } },
       { errors: [...malformedErrors, "invalid_client"] },
     ),
     "assertion.form": request(
       "a client_assertion that is not a JWT",
-      () => ({ fields: { client_assertion: "not-a-jwt" } }),
+      { fields: { client_assertion: "not-a-jwt" } },
       { errors: ["invalid_client", ...malformedErrors] },
     ),
     "assertion.signature": wrongKey,
