@@ -73,6 +73,12 @@ const samples: readonly (readonly [name: string, values: readonly unknown[], sch
   ["a name that may be a value is not a field", [mixed], beside({ id: string, size: integer })],
   ["members named __proto__ and valueOf are not shown", [odd], beside({ id: string })],
   ["thousands of members are a map", [Object.fromEntries(many(5_000))], mapOf(textOrInteger)],
+  [
+    // Longer than the time limit of a test, if the time grows with the square of their number.
+    "fifty thousand objects in a list are described like one",
+    [Array.from({ length: 50_000 }, () => ({ id: "a" }))],
+    arrayOf(objectOf({ id: string })),
+  ],
 ];
 
 describe("the schema of samples", () => {
