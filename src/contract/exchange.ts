@@ -77,7 +77,8 @@ export interface Answer {
 /** What a run waits for: its own pace, a rate limit, or an instant that a case needs. */
 export type WaitReason = "pace" | "rate_limit" | "case";
 
-export interface ExchangeOptions {
+/** The options of a run that its requests need. */
+export interface RunOptions {
   readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
   readonly now: () => number;
   readonly wait: (ms: number, reason: WaitReason) => Promise<void>;
@@ -86,6 +87,9 @@ export interface ExchangeOptions {
   readonly timeoutMs: number;
   readonly retryDeadlineMs: number;
   readonly signal: AbortSignal | undefined;
+}
+
+interface ExchangeOptions extends RunOptions {
   /** Values that must not be recorded, even if an answer repeats them. It grows during the run. */
   readonly secrets: Secrets;
   /** Ids of tenants and clients, which as names of members are values. */

@@ -6,9 +6,9 @@ import { NotTried, type NotTriedReason } from "./errors.js";
 import {
   type Answer,
   type Exchange,
-  type ExchangeOptions,
   Exchanges,
   type Outgoing,
+  type RunOptions,
 } from "./exchange.js";
 import { Secrets } from "./secrets.js";
 import type { ContractTarget, Need, PluginCredential } from "./target.js";
@@ -66,31 +66,23 @@ export class Kit {
   readonly exchanges: Exchanges;
   /** Whether the cases are named, so that they may do what a run of its own accord must not. */
   readonly isNamed: boolean;
-  readonly #options: Omit<ExchangeOptions, "secrets" | "ids">;
+  readonly #options: RunOptions;
   readonly secrets: Secrets = new Secrets();
   readonly #shared = new Map<string, { running: Promise<unknown>; evidence: Set<number> }>();
   readonly #signers = new Map<object, Promise<Signer>>();
   /** The indexes of the exchanges that the current case relies on. */
   #evidence = new Set<number>();
-  readonly #accepted = new Set<Variant>();
+  /** The variants whose machine credential got a token in this run. */
+  readonly accepted: Set<Variant> = new Set();
   /** Milliseconds by which the server's clock is ahead. */
   clockOffsetMs = 0;
 
-  constructor(
-    target: ContractTarget,
-    options: Omit<ExchangeOptions, "secrets" | "ids">,
-    isNamed: boolean,
-  ) {
+  constructor(target: ContractTarget, options: RunOptions, isNamed: boolean) {
     this.target = target;
     this.isNamed = isNamed;
     this.#options = options;
     this.exchanges = new Exchanges({ ...options, secrets: this.secrets, ids: idsIn(target) });
-    for (const { clientSecret } of [
-      target.serviceAccount,
-      target.apiClient,
-      target.otherApiClient,
-    ].flatMap((client) => client ?? []))
-      this.keepSecret(clientSecret);
+    for (const lent of Object.values(target)) this.keepSecret(Object(lent).clientSecret);
   }
 
   /** Begins a case: what follows is its evidence. */
@@ -330,7 +322,7 @@ export class Kit {
     const key = `control ${variant}`;
     const request = () => this.askControl(variant);
     const answer = await this.share(key, request);
-    if (answer.accessToken !== undefined) this.#accepted.add(variant);
+    if (answer.accessToken !== undefined) this.accepted.add(variant);
     const isLive = this.#options.now() < answer.receivedAt + (lifetimeOf(answer) - 30) * 1000;
     if (answer.accessToken === undefined || isLive) return answer;
     this.#shared.delete(key);
@@ -343,11 +335,6 @@ export class Kit {
     return variant === "A"
       ? this.requestTokenOfA(note, { isRegular: true })
       : this.requestTokenOfB(note, { fields: accountFields(this) });
-  }
-
-  /** Whether the machine credential of the variant got a token in this run. */
-  wasAccepted(variant: Variant): boolean {
-    return this.#accepted.has(variant);
   }
 
   /** Calls a route, by default the device list of section 4.3. */
@@ -398,8 +385,8 @@ export function lifetimeOf({ fields }: Answer): number {
 
 /** The ids of tenants and clients that the target names. */
 function idsIn({ tenantId, secondTenantId, ...target }: ContractTarget): ReadonlySet<string> {
-  const clients = Object.values(target).flatMap((value) => Object(value).clientId ?? []);
-  return new Set([...clients, ...[tenantId, secondTenantId].flatMap((id) => id ?? [])]);
+  const clients = Object.values(target).map((lent) => Object(lent).clientId);
+  return new Set([tenantId, secondTenantId, ...clients].flatMap((id) => id ?? []));
 }
 
 /** Whether a token endpoint answers a request that holds nothing of anyone as one would. */

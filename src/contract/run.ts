@@ -5,7 +5,7 @@ import { mostAlike, type NamesOf } from "../option-names.js";
 import type { CaseDefinition, ContractCase, ContractResult, Verdict } from "./case.js";
 import { allCases } from "./cases/all.js";
 import { ContractError, NotTried, requireOptions } from "./errors.js";
-import type { WaitReason } from "./exchange.js";
+import type { RunOptions, WaitReason } from "./exchange.js";
 import { Kit } from "./kit.js";
 import { type ContractTarget, needed, parseTarget } from "./target.js";
 
@@ -92,7 +92,7 @@ export async function prepareRun(
   requireOptions("a contract run", options, optionNames);
   const checked = parseTarget(target);
   const cases = chooseCases(options);
-  const kit = new Kit(checked, exchangeOptions(checked, options), options.only !== undefined);
+  const kit = new Kit(checked, resolveOptions(checked, options), options.only !== undefined);
   for (const [name, value] of Object.entries(checked))
     if (typeof value === "object" && "privateKey" in value) await kit.signer(value, name);
   return { cases, kit };
@@ -224,10 +224,7 @@ async function tryCase(definition: CaseDefinition, kit: Kit, options: ContractOp
   return definition.run(kit);
 }
 
-function exchangeOptions(
-  target: ContractTarget,
-  options: ContractOptions,
-): ConstructorParameters<typeof Kit>[1] {
+function resolveOptions(target: ContractTarget, options: ContractOptions): RunOptions {
   const { protocol, hostname } = new URL(target.baseUrl);
   const isLocal = /^(?:(?:.*\.)?localhost|\[::1\]|127(?:\.\d{1,3}){3})$/.test(hostname);
   if (protocol === "http:" && !isLocal && !options.allowInsecureHttp) {

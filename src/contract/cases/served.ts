@@ -79,7 +79,7 @@ function stillAccepted(variant: Variant): CaseRow {
     says: "After all refusals a right token request still succeeds.",
     expected: "A success, as for the first one.",
     async run(kit) {
-      if (!kit.wasAccepted(variant)) await kit.granted(variant);
+      if (!kit.accepted.has(variant)) await kit.granted(variant);
       const answer = await kit.askControl(variant);
       if (answer.accessToken !== undefined) return holds(`${answer.status} with an access token.`);
       return breaks(`${shownAnswer(answer)}. The refusals before it may prove nothing.`);
