@@ -5,7 +5,7 @@
 import { stringify } from "yaml";
 import { unknowns } from "../../../generated/unknowns.js";
 import type { ContractResult } from "../case.js";
-import type { Observation } from "../exchange.js";
+import type { Exchange, Observation } from "../exchange.js";
 import type { Variant } from "../kit.js";
 import { brokenRulesOf } from "./broken-rules.js";
 import { exampleFor, exampleOf, type JsonSchema, mergeObserved } from "./schema.js";
@@ -350,11 +350,7 @@ type Members = Readonly<Record<string, JsonSchema>>;
 
 /** The members of an object, also of one that may be null. */
 function membersOf(schema: JsonSchema | undefined): Members {
-  const parts: readonly JsonSchema[] = Array.isArray(schema?.anyOf)
-    ? schema.anyOf
-    : schema
-      ? [schema]
-      : [];
+  const parts: readonly JsonSchema[] = Array.isArray(schema?.anyOf) ? schema.anyOf : [schema ?? {}];
   return Object(parts.find(({ properties }) => properties !== undefined)?.properties);
 }
 
@@ -381,11 +377,7 @@ function examplesOfDevices(schema: JsonSchema | undefined): readonly object[] | 
 }
 
 /** Answers of a fault or a redirect describe nothing. A file may hold anything. */
-function observationOf({
-  observation,
-}: {
-  readonly observation?: Observation | undefined;
-}): Observation[] {
+function observationOf({ observation }: Exchange): Observation[] {
   if (typeof observation !== "object" || observation === null) return [];
   const { status, headers } = observation;
   const isAnswer = (status >= 200 && status < 300) || (status >= 400 && status < 500);
