@@ -212,21 +212,6 @@ export class Kit {
     return signer;
   }
 
-  /** A client assertion of a plugin, right unless it is changed. */
-  async assertion(
-    plugin: PluginCredential,
-    audience: string,
-    changes?: AssertionChanges,
-  ): Promise<string> {
-    const assertion = await signAssertion(
-      await this.signer(plugin),
-      { clientId: plugin.clientId, audience, now: this.now() },
-      changes,
-    );
-    this.keepSecret(assertion);
-    return assertion;
-  }
-
   /**
    * Asks Variant A's token endpoint (section 4.1): client_credentials of the service plugin, unless
    * changed.
@@ -259,8 +244,12 @@ export class Kit {
       body: async () => {
         const changes = typeof assertion === "function" ? await assertion() : assertion;
         const form = new URLSearchParams(names.map((name) => [name, fields[name] ?? ""]));
-        if (fields.client_assertion === "")
-          form.set("client_assertion", await this.assertion(plugin, url, changes));
+        if (fields.client_assertion === "") {
+          const claims = { clientId: plugin.clientId, audience: url, now: this.now() };
+          const signed = await signAssertion(await this.signer(plugin), claims, changes);
+          this.keepSecret(signed);
+          form.set("client_assertion", signed);
+        }
         return bodyOf(request, form.toString());
       },
       fields: names,
