@@ -169,8 +169,8 @@ const schema = z
       const { username, password } = new URL(url);
       return `${username}${password}` === "" && !/[?#]/.test(url);
     }, "must have no credentials, query or fragment"),
-    tenantId: tenantId,
-    plugin: plugin,
+    tenantId,
+    plugin,
     secondKey: plugin.omit({ clientId: true }),
     disabledPlugin: plugin,
     restrictedPlugin: plugin,
@@ -186,7 +186,7 @@ const schema = z
     narrow: hook,
     disable: hook,
     serviceAccount: z.strictObject(client),
-    apiClient: apiClient,
+    apiClient,
     otherApiClient: apiClient,
     login: hook,
     denyLogin: hook,

@@ -43,15 +43,15 @@ async function deviceList(kit: Kit, variant: Variant) {
 async function badBearer(kit: Kit, variant: Variant, kind: "missing" | "unknown" | "foreign") {
   await deviceList(kit, variant);
   return kit.share(`bearer ${variant} ${kind}`, async () => {
-    const tokens = {
-      missing: async () => undefined,
-      unknown: () => unknownToken(kit, variant),
-      foreign: () => kit.token(variant),
-    };
     const isForeign = kind === "foreign";
+    const token = isForeign
+      ? await kit.token(variant)
+      : kind === "unknown"
+        ? await unknownToken(kit, variant)
+        : undefined;
     const route = isForeign ? kit.deviceRoute("A", kit.need("secondTenantId")) : undefined;
     const note = `the device list with a bearer that is ${kind}`;
-    return kit.call(note, variant, await tokens[kind](), { route, observe: "bearer" });
+    return kit.call(note, variant, token, { route, observe: "bearer" });
   });
 }
 
