@@ -7,7 +7,7 @@ import { detectVariant, isTransportError } from "../index.js";
 import { parseBaseUrl } from "../variants/target.js";
 import { type DoctorInput, type Finding, fail, pass, questionOf, unknown } from "./finding.js";
 
-export interface Reach {
+interface Reach {
   readonly isReached: boolean;
   /** Milliseconds to add to this machine's clock for an assertion. */
   readonly correctionMs: number;

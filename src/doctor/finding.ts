@@ -11,7 +11,7 @@ import type {
 import type { AccountSettings, PluginSettings } from "./credentials.js";
 
 /** A setting that a remedy may name. */
-export type NamedSetting = "baseUrl" | "tenant" | "variant" | "audience" | "aKeyId" | "storeFile";
+type NamedSetting = "baseUrl" | "tenant" | "variant" | "audience" | "aKeyId" | "storeFile";
 
 /** The words for settings: flags and variables on the command line, columns in a survey. */
 export interface Wording {

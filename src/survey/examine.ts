@@ -40,7 +40,7 @@ import type { Target } from "../variants/target.js";
 import type { Customer } from "./customers.js";
 import type { SurveyResult } from "./result.js";
 
-export interface ExamineOptions {
+interface ExamineOptions {
   readonly resolved: ServiceOptions;
   readonly customerTimeoutMs: number;
   readonly variables: Readonly<Record<string, string | undefined>>;

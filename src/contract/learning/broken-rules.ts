@@ -3,7 +3,7 @@ import { emulatorRules, type RuleId } from "../../emulator/rules.js";
 import type { ContractResult } from "../case.js";
 import type { DeploymentSettings } from "./settings.js";
 
-export interface BrokenRules {
+interface BrokenRules {
   /** The rules to switch off, sorted by name. */
   readonly rules: DeploymentSettings["rules"];
   /** Sentences about the broken cases that no setting copies. */
