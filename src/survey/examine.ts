@@ -24,7 +24,6 @@ import {
   type BivariantError,
   ConfigurationError,
   type Detection,
-  type Evidence,
   isBivariantError,
   isConfigurationError,
   isRateLimitedError,
@@ -96,8 +95,7 @@ export function examiner(
     const forget = whenAborted(signal, () => limit.abort(signal.reason));
     const timer = clock.setTimeout(() => limit.abort(), customerTimeoutMs);
     const found: Found = {
-      evidence: [],
-      served: { A: "unknown", B: "unknown" },
+      detection: { evidence: [], served: { A: "unknown", B: "unknown" }, detectedAt: 0 },
       findings: [],
       works: false,
     };
@@ -131,8 +129,7 @@ interface Context extends ExamineOptions {
 
 /** What has been found so far, and stays if the time limit ends the rest. */
 interface Found {
-  evidence: readonly Evidence[];
-  served: Detection["served"];
+  detection: Detection;
   findings: Finding[];
   works: boolean;
 }
@@ -185,7 +182,7 @@ async function examine(customer: Customer, found: Found, signal: AbortSignal, co
       return openService(credential, target, context);
     },
   };
-  const { finding, variant: chosen } = judge(input, found.served, obstacle);
+  const { finding, variant: chosen } = judge(input, found.detection.served, obstacle);
   found.findings.push(finding);
   if ((plugin ?? account) !== undefined && chosen !== undefined) {
     const canSign = !isConfigurationError(plugin);
@@ -238,26 +235,22 @@ function explain(error: BivariantError): Finding {
 async function detectAll(target: Target, found: Found, signal: AbortSignal, context: Context) {
   const { resolved, shared } = context;
   const deadline = deadlineIn(resolved.retryDeadlineMs, resolved.clock);
-  let before: Detection | undefined;
   let limited: RateLimitedError | undefined;
   for (const variant of target.tenantId === "" ? (["B"] as const) : (["A", "B"] as const)) {
     const state = stateOf(variant, target, context);
     const onAnswer = (_: Variant, answer: Answer) => state.learn(answer, shared, () => {});
-    let asked: Detection | undefined;
+    const before = found.detection;
     do {
       try {
         const leave = await state.gate.enter({ deadline, signal });
         const asking = { ...resolved, signal, onAnswer, before, untilYes: false };
-        asked = await detect(target, [variant], asking).finally(leave);
+        found.detection = await detect(target, [variant], asking).finally(leave);
       } catch (error) {
         if (!isRateLimitedError(error)) throw error;
         limited = error;
         break;
       }
-    } while (asked.evidence.some((one) => one.variant === variant && one.status === 429));
-    before = asked ?? before;
-    if (before !== undefined)
-      Object.assign(found, { evidence: before.evidence, served: before.served });
+    } while (found.detection.evidence.some((one) => one.variant === variant && one.status === 429));
   }
   return limited;
 }
@@ -329,7 +322,7 @@ const tellingChecks: readonly Check[] = [
 
 function resultOf(
   customer: Customer,
-  { evidence, served, findings, works }: Found,
+  { detection: { evidence, served }, findings, works }: Found,
   end: Finding | undefined,
   time: Pick<SurveyResult, "at" | "durationMs">,
 ): SurveyResult {
