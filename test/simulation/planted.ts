@@ -88,10 +88,9 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
   ),
   "a grant is stored under the tenant": inSource(
     "person isolation",
-    "auth/person/stored-grant.ts",
-    'return JSON.stringify(["grant", variant, target.baseUrl, target.tenantId, clientId, person]);',
-    'return JSON.stringify(["grant", variant, target.baseUrl, target.tenantId, clientId, ' +
-      "person.slice(0, 0)]);",
+    "auth/person/person-context.ts",
+    '["grant", variant, baseUrl, tenantId, prepared.clientId, person]',
+    '["grant", variant, baseUrl, tenantId, prepared.clientId, person.slice(0, 0)]',
   ),
   "a code is not marked as spent": inSource(
     "a code is sent once",
@@ -102,8 +101,8 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
   "the mark of a code replaces another": inSource(
     "a code is sent once",
     exchange,
-    'await options.store.set(key, "spent", { ifVersion: null, expiresAt });',
-    'await options.store.set(key, "spent", { expiresAt });',
+    'await store.set(key, "spent", { ifVersion: null, expiresAt });',
+    'await store.set(key, "spent", { expiresAt });',
   ),
   "a code may be sent again after its answer was lost": inSource(
     "a code is sent once",
