@@ -2,7 +2,7 @@
 // value.
 
 import { isObject, parseJson, parseObject, readBody } from "../http/messages.js";
-import type { RequestNote } from "../records/journal.js";
+import type { Arrival } from "../http/operation.js";
 import { grantsInForce, type Plugin } from "../registrations/plugins.js";
 import { answerTo, type Checks, firstRefusal, type Refusal, unless } from "../rules/checks.js";
 import { shown } from "../rules/shown.js";
@@ -12,14 +12,8 @@ import { type ReadCall, readCall } from "./requests.js";
 import { type ApiCall, type ApiRoute, type ServedRoute, variantOf } from "./route.js";
 
 export async function answerApiCall(
-  deployment: Deployment,
   route: ServedRoute,
-  {
-    parameters,
-    encoded,
-  }: Readonly<Record<"parameters" | "encoded", Readonly<Record<string, string>>>>,
-  request: Request,
-  note: RequestNote,
+  { deployment, request, note, parameters, encoded }: Arrival,
 ): Promise<Response> {
   const { switches } = deployment;
   const variant = variantOf(route);

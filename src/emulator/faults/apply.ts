@@ -1,9 +1,8 @@
 // Applies faults to a request: before its handler, after it, or in its place.
-import type { Connection } from "../http/connection.js";
+import type { Connection, Sending } from "../http/connection.js";
 import { parseJson, parseObject, readBody } from "../http/messages.js";
+import type { Exchange } from "../http/operation.js";
 import { asGrant } from "../oauth.js";
-import type { RequestNote } from "../records/journal.js";
-import type { Deployment } from "../state/deployment.js";
 import { callerOf } from "../variant-b/token-endpoint.js";
 import { canHaveContent, type Fault, type FaultMatch, type FaultOf } from "./faults.js";
 
@@ -11,27 +10,14 @@ import { canHaveContent, type Fault, type FaultMatch, type FaultOf } from "./fau
 const DEFAULT_BYTES_PER_SECOND = 10;
 const DEFAULT_RETRY_AFTER_SECONDS = 1;
 
-export interface Exchange {
-  readonly deployment: Deployment;
-  readonly note: RequestNote;
-  readonly sending: Sending;
-  readonly connection: Connection;
-}
-
-interface FaultyRequest extends Exchange {
-  readonly request: Request;
-  readonly endpoint: "token" | "api";
-  /** The tenant in the path, if there is one. */
-  readonly tenantId: string | undefined;
-}
-
+/** Answers a request of a token endpoint or of the API. */
 export async function underFaults(
-  asked: FaultyRequest,
+  asked: Exchange,
   handle: () => Promise<Response>,
 ): Promise<Response> {
-  const { deployment, endpoint, note } = asked;
+  const { deployment, note } = asked;
   const { faults } = deployment;
-  const isApi = endpoint === "api";
+  const isApi = note.endpoint === "api";
   // This must precede the handler, which consumes the body.
   const caller = await identifyCaller(asked);
   const first = faults.strike(isApi ? "resource" : "before-token", factsOf(asked, caller));
@@ -54,28 +40,28 @@ export async function underFaults(
   return answerInstead(asked, last) ?? changed(asked, last, answer);
 }
 
-function factsOf({ request, tenantId, note }: FaultyRequest, caller: Caller): FaultMatch {
+function factsOf({ request, note }: Exchange, caller: Caller): FaultMatch {
   const { variant, operation } = note;
   return {
     variant,
     operation,
     method: request.method,
     path: new URL(request.url).pathname,
-    tenantId: tenantId ?? caller.tenantId ?? note.tenantId,
+    tenantId: caller.tenantId ?? note.tenantId,
     clientId: caller.clientId ?? note.clientId,
     grant: caller.grant ?? note.grant,
   };
 }
 
 /** The answer of a fault that does not need the real one. */
-function answerInstead({ deployment, sending }: FaultyRequest, fault: Fault): Response | undefined {
+function answerInstead({ deployment, sending }: Exchange, fault: Fault): Response | undefined {
   if (fault.name === "status") return statusAnswer(fault);
   if (fault.name === "rate-limited") return rateLimitedAnswer(fault, deployment.clock());
   return fault.name === "reset" || fault.name === "lost-answer" ? noAnswer(sending) : undefined;
 }
 
 async function changed(
-  { deployment, sending }: FaultyRequest,
+  { deployment, sending }: Exchange,
   fault: Fault,
   answer: Response,
 ): Promise<Response> {
@@ -119,15 +105,12 @@ interface Caller extends Pick<FaultMatch, "tenantId" | "clientId" | "grant"> {
 const ANY_BEARER = /^Bearer +(\S+)$/i;
 
 /** Reads a copy of the request, so that the handler can still read the body. */
-async function identifyCaller({
-  deployment,
-  endpoint,
-  tenantId,
-  request,
-}: FaultyRequest): Promise<Caller> {
+async function identifyCaller({ deployment, note, request }: Exchange): Promise<Caller> {
+  // So far this is the tenant in the path, if there is one.
+  const { endpoint, tenantId } = note;
   if (endpoint === "api") {
     const value = ANY_BEARER.exec(request.headers.get("authorization") ?? "")?.[1];
-    const token = value === undefined ? undefined : deployment.accessTokens.find(value);
+    const token = deployment.accessTokens.find(value);
     return {
       tenantId: tenantId ?? token?.tenantId,
       clientId: token?.clientId,
@@ -198,21 +181,6 @@ function otherFields(text: string, { fields }: FaultOf<"fields">): string {
     return Object.fromEntries(members.filter(([name]) => fields[name] !== null));
   };
   return JSON.stringify(Array.isArray(value) ? value.map(merged) : merged(parseObject(text) ?? {}));
-}
-
-/** A fault fills this in, and the sender reads it. If it is empty, the answer is sent unchanged. */
-export interface Sending {
-  reset?: boolean;
-  /** The body is cut after this many bytes, or after half of its bytes. */
-  cutAfter?: number | "half";
-  slow?: {
-    readonly delayMs: number;
-    readonly bytesPerSecond: number | undefined;
-    /** When this is aborted, the rest of the answer is sent at once. */
-    readonly released: AbortSignal;
-  };
-  /** Milliseconds added to the `Date` header. */
-  skewMs?: number;
 }
 
 /**

@@ -2,40 +2,21 @@
 import { answerApiCall } from "../api/calls.js";
 import { variantOf } from "../api/route.js";
 import { routeTable } from "../api/routes.js";
-import { type Exchange, holdBack, type Sending, sendAnswer, underFaults } from "../faults/apply.js";
+import { holdBack, sendAnswer, underFaults } from "../faults/apply.js";
 import { GRANTS, type Grant } from "../oauth.js";
 import type { Settings } from "../options.js";
-import type { Endpoint } from "../records/journal.js";
 import { shown } from "../rules/shown.js";
-import type { RuleId } from "../rules.js";
 import type { Deployment } from "../state/deployment.js";
 import { hostRoutes } from "../variant-a/host-application.js";
 import { answerTokenRequest } from "../variant-a/token-endpoint.js";
 import { loginRoutes } from "../variant-b/login-pages.js";
 import { answerClientRequest } from "../variant-b/token-endpoint.js";
-import type { Connection } from "./connection.js";
+import type { Connection, Sending } from "./connection.js";
+import type { Arrival, Exchange, Operation } from "./operation.js";
 import { pathUnder, TOKEN_PATH_A, TOKEN_PATH_B } from "./paths.js";
-import { type Routed, Router } from "./router.js";
+import { Router } from "./router.js";
 
 type App = (deployment: Deployment, request: Request, connection: Connection) => Promise<Response>;
-
-/** A request at an operation. */
-interface Arrival extends Exchange {
-  readonly request: Request;
-  /** The decoded parameters of the path. */
-  readonly parameters: Readonly<Record<string, string>>;
-  /** The parameters of the path as they were sent. */
-  readonly encoded: Readonly<Record<string, string>>;
-}
-
-interface Operation extends Routed {
-  readonly endpoint: Endpoint;
-  readonly variant: "A" | "B";
-  readonly operation: string;
-  readonly handler: (arrival: Arrival) => Promise<Response>;
-  /** The rule that is broken by any other method on this path. */
-  readonly methodRule?: RuleId;
-}
 
 /** The start of a path with a version. */
 const VERSIONED = /^\/(api\/)?v1\//;
@@ -66,20 +47,16 @@ export function createApp(settings: Settings, prefix: string): App {
   const expected =
     `${known.slice(0, 5).join(", ")}` +
     `${known.length > 5 ? ` and ${known.length - 5} more` : ""}`;
-  const answerAt = async (
-    path: string,
-    exchange: Exchange,
-    request: Request,
-  ): Promise<Response> => {
+  const answerAt = async (path: string, exchange: Exchange): Promise<Response> => {
+    const { method: asked } = exchange.request;
     const here = router.at(path);
     const [first] = here;
     if (first?.operation.variant === "A") exchange.note.tenantId = first.parameters.tenantId;
     const of = (method: string) => here.find(({ operation }) => operation.method === method);
     // HEAD is answered like GET, without the content (RFC 9110 section 9.3.2).
-    const found = of(request.method) ?? (request.method === "HEAD" ? of("GET") : undefined);
-    if (found !== undefined) return answerOperation({ ...exchange, request, ...found });
-    if (first !== undefined) return refuseMethod({ ...exchange, request, ...first }, here);
-    return notFound(path, exchange);
+    const found = of(asked) ?? (asked === "HEAD" ? of("GET") : undefined);
+    if (found !== undefined) return answerOperation({ ...exchange, ...found });
+    return first === undefined ? notFound(path, exchange) : refuseMethod(exchange, here);
   };
   const notFound = (path: string, { deployment, note }: Exchange): Response => {
     const [match] = versionless.at(path);
@@ -103,8 +80,8 @@ export function createApp(settings: Settings, prefix: string): App {
     const sending: Sending = {};
     const own = { ...deployment, customerLog: customerLog.of(note) };
     // No operation has the empty path, so a request outside of the prefix is not found.
-    const exchange = { deployment: own, note, sending, connection };
-    const whole = await answerAt(under(request) ?? "", exchange, request);
+    const exchange = { deployment: own, request, note, sending, connection };
+    const whole = await answerAt(under(request) ?? "", exchange);
     const answer = request.method === "HEAD" ? new Response(null, whole) : whole;
     // Clients that take the server's time from the Date header must get the time of this clock.
     answer.headers.set("date", new Date(clock() + (sending.skewMs ?? 0)).toUTCString());
@@ -124,8 +101,7 @@ function operationsOf(settings: Settings): Operation[] {
     variant: "B",
     path,
     methodRule: "client-request.method",
-    handler: ({ deployment, request, note }) =>
-      answerClientRequest(deployment, request, note, grants),
+    handler: (arrival) => answerClientRequest(arrival, grants),
   });
   return [
     {
@@ -133,21 +109,15 @@ function operationsOf(settings: Settings): Operation[] {
       variant: "A",
       path: TOKEN_PATH_A,
       methodRule: "token-request.method",
-      handler: ({ deployment, request, note, parameters: { tenantId = "" } }) =>
-        answerTokenRequest(deployment, tenantId, request, note),
+      handler: answerTokenRequest,
     },
     tokenOfB(
       TOKEN_PATH_B,
       refreshesHere ? GRANTS : GRANTS.filter((grant) => grant !== "refresh_token"),
     ),
     ...(refreshesHere ? [] : [tokenOfB(refreshPath, ["refresh_token"])]),
-    ...[...hostRoutes, ...loginRoutes].map(
-      (route): Operation => ({
-        ...route,
-        endpoint: "page",
-        handler: async (arrival) => route.answer(arrival),
-      }),
-    ),
+    ...hostRoutes,
+    ...loginRoutes,
     ...routeTable(settings).map(
       (route): Operation => ({
         endpoint: "api",
@@ -155,8 +125,7 @@ function operationsOf(settings: Settings): Operation[] {
         operation: route.operationId,
         method: route.method,
         path: route.path,
-        handler: ({ deployment, request, note, ...path }) =>
-          answerApiCall(deployment, route, path, request, note),
+        handler: (arrival) => answerApiCall(route, arrival),
       }),
     ),
   ];
@@ -170,13 +139,12 @@ function answerOperation({
   Object.assign(arrival.note, { variant, endpoint, operation });
   // A fault that is armed from here on applies to the next request.
   if (endpoint === "page" || !arrival.deployment.faults.isArmed) return handler(arrival);
-  const { tenantId } = arrival.note;
-  return underFaults({ ...arrival, endpoint, tenantId }, () => handler(arrival));
+  return underFaults(arrival, () => handler(arrival));
 }
 
 /** Refuses a method that none of the operations at a path has (RFC 9110 section 15.5.6). */
 function refuseMethod(
-  { deployment, request, parameters: { tenantId } }: Arrival,
+  { deployment, request, note: { tenantId } }: Exchange,
   here: readonly { readonly operation: Operation }[],
 ): Response {
   const methods = new Set(here.map(({ operation }) => operation.method));

@@ -4,6 +4,21 @@
 /** The bytes of a body as they are sent; they end when `ended` is aborted. */
 export type SlowBody = (ended: AbortSignal) => AsyncIterable<Uint8Array>;
 
+/** A fault fills this in, and the sender reads it. If it is empty, the answer is sent unchanged. */
+export interface Sending {
+  reset?: boolean;
+  /** The body is cut after this many bytes, or after half of its bytes. */
+  cutAfter?: number | "half";
+  slow?: {
+    readonly delayMs: number;
+    readonly bytesPerSecond: number | undefined;
+    /** When this is aborted, the rest of the answer is sent at once. */
+    readonly released: AbortSignal;
+  };
+  /** Milliseconds added to the `Date` header. */
+  skewMs?: number;
+}
+
 /** How one request is answered. Callers in this process and over HTTP observe the same. */
 export interface Connection {
   /**

@@ -7,12 +7,15 @@ export interface Routed {
   readonly path: string;
 }
 
-interface Found<T> {
-  readonly operation: T;
+export interface PathParameters {
   /** The decoded parameters of the path. */
   readonly parameters: Readonly<Record<string, string>>;
   /** The parameters of the path as they were sent. */
   readonly encoded: Readonly<Record<string, string>>;
+}
+
+interface Found<T> extends PathParameters {
+  readonly operation: T;
 }
 
 /** A template's parameters, each in braces. */

@@ -2,10 +2,11 @@
 // cookie.
 import { createHash } from "node:crypto";
 import { parse, serialize } from "hono/utils/cookie";
+import type { Exchange } from "../http/operation.js";
 import type { OperatorIdentity } from "../registrations/operators.js";
 import type { KeptSession } from "../state/deployment.js";
 import type { SecretMap } from "../state/expiring-map.js";
-import { readText, type Visit } from "./page.js";
+import { readText } from "./page.js";
 
 /** Milliseconds after the sign-in. The description shows no limit. */
 const SESSION_LIFETIME_MS = 12 * 3_600_000;
@@ -29,7 +30,7 @@ export interface BrowserSession extends KeptSession {
   readonly setCookie?: string;
 }
 
-type SessionVisit = Pick<Visit, "deployment" | "request">;
+type SessionVisit = Pick<Exchange, "deployment" | "request">;
 
 export function findSession(visit: SessionVisit, place: SessionPlace): BrowserSession | undefined {
   const value = cookieValue(visit, place);
@@ -67,7 +68,7 @@ export function openSession(
 
 /** Returns whether the token is that of the session. It always is while the rule is off. */
 export function isOwnToken(
-  { deployment }: Visit,
+  { deployment }: Exchange,
   { rule }: SessionPlace,
   session: BrowserSession | undefined,
   formToken: unknown,
@@ -83,7 +84,7 @@ export function isOwnToken(
  * request.
  */
 export async function readOwnForm(
-  visit: Visit,
+  visit: Exchange,
   place: SessionPlace,
   session: BrowserSession | undefined,
 ): Promise<URLSearchParams | undefined> {

@@ -1,25 +1,7 @@
-// A page that the emulator serves to a browser: its route, its frame, and the reading of its forms.
+// A page that the emulator serves to a browser: its frame, and the reading of its forms.
 import { html } from "hono/html";
 import { isMediaType, readBody } from "../http/messages.js";
-import type { RequestNote } from "../records/journal.js";
 import type { Deployment } from "../state/deployment.js";
-
-export interface Visit {
-  readonly deployment: Deployment;
-  readonly request: Request;
-  /** The parameters of the path, decoded. */
-  readonly parameters: Readonly<Record<string, string>>;
-  readonly note: RequestNote;
-}
-
-export interface PageRoute {
-  readonly variant: "A" | "B";
-  /** The name of the operation in the journal. */
-  readonly operation: string;
-  readonly method: "GET" | "POST";
-  readonly path: string;
-  answer(visit: Visit): Response | Promise<Response>;
-}
 
 /** A path under the base URL, for use in a link. */
 export function linkTo({ publicUrl }: Deployment, path: string): string {

@@ -2,6 +2,7 @@
 // its script's requests.
 import { html } from "hono/html";
 import { parseObject } from "../http/messages.js";
+import type { Arrival, Operation } from "../http/operation.js";
 import {
   type BrowserSession,
   findSession,
@@ -13,13 +14,11 @@ import {
 import {
   HOST_SCRIPT_PATH,
   linkTo,
-  type PageRoute,
   passwordField,
   postForm,
   readText,
   redirect,
   renderPage,
-  type Visit,
 } from "../pages/page.js";
 import { tenantIdSchema } from "../registrations/fields.js";
 import { displayName, isPasswordOf, type Operator } from "../registrations/operators.js";
@@ -113,7 +112,7 @@ ${postForm(deployment, `${path}/sign-out`, { form_token: session.formToken }, ht
   });
 }
 
-export const hostRoutes: readonly PageRoute[] = [
+export const hostRoutes: readonly Operation[] = [
   hostRoute("showHost", "GET", "", showHost),
   hostRoute("signInAtHost", "POST", "/sign-in", signIn),
   hostRoute("signOutOfHost", "POST", "/sign-out", signOut),
@@ -121,7 +120,7 @@ export const hostRoutes: readonly PageRoute[] = [
   hostRoute("authorizeLaunch", "POST", "/authorizations", authorize),
 ];
 
-interface HostVisit extends Visit {
+interface HostVisit extends Arrival {
   readonly tenantId: string;
   readonly place: SessionPlace;
   readonly session: BrowserSession | undefined;
@@ -133,8 +132,8 @@ function hostRoute(
   method: "GET" | "POST",
   path: string,
   answer: (visit: HostVisit) => Promise<Response>,
-): PageRoute {
-  const answerVisit = (visit: Visit) => {
+): Operation {
+  const handler = async (visit: Arrival) => {
     const { deployment, parameters } = visit;
     const { tenantId = "" } = parameters;
     if (!tenantIdSchema.safeParse(tenantId).success) return answerJson({ error: "not_found" }, 404);
@@ -152,7 +151,8 @@ function hostRoute(
         : undefined;
     return answer({ ...visit, tenantId, place, session, operator });
   };
-  return { variant: "A", operation, method, path: `/host/{tenantId}${path}`, answer: answerVisit };
+  const whole = `/host/{tenantId}${path}`;
+  return { endpoint: "page", variant: "A", operation, method, path: whole, handler };
 }
 
 async function showHost(visit: HostVisit): Promise<Response> {

@@ -2,6 +2,7 @@
 // opaque.
 
 import { NOT_STORED, parseObject, readBody } from "../http/messages.js";
+import type { Arrival } from "../http/operation.js";
 import { TOKEN_PATH_A } from "../http/paths.js";
 import {
   asGrant,
@@ -11,7 +12,6 @@ import {
   shownGrantType,
 } from "../oauth.js";
 import { recordTokenRequest } from "../records/flow.js";
-import type { RequestNote } from "../records/journal.js";
 import type { Operator } from "../registrations/operators.js";
 import type { Plugin } from "../registrations/plugins.js";
 import { answerTo, type Checks, firstRefusal, type Refusal, unless } from "../rules/checks.js";
@@ -33,12 +33,12 @@ const GRANT_OF_TYPE = {
 } as const;
 
 /** Answers one POST with a token, 429, or 400 and the opaque body. */
-export async function answerTokenRequest(
-  deployment: Deployment,
-  tenantId: string,
-  request: Request,
-  note: RequestNote,
-): Promise<Response> {
+export async function answerTokenRequest({
+  deployment,
+  request,
+  note,
+  parameters: { tenantId = "" },
+}: Arrival): Promise<Response> {
   const { customerLog, plugins, settings } = deployment;
   const limited = checkRate(deployment, tenantId);
   if (limited !== undefined) {

@@ -1,5 +1,6 @@
 // The pages of Variant B's authorization server; they work without JavaScript.
 import { html } from "hono/html";
+import type { Arrival, Operation } from "../http/operation.js";
 import { AUTHORIZATION_PATH, CONSENT_PATH, LOGIN_PATH } from "../http/paths.js";
 import {
   type BrowserSession,
@@ -8,15 +9,7 @@ import {
   readOwnForm,
   type SessionPlace,
 } from "../pages/browser-session.js";
-import {
-  linkTo,
-  type PageRoute,
-  passwordField,
-  postForm,
-  redirect,
-  renderPage,
-  type Visit,
-} from "../pages/page.js";
+import { linkTo, passwordField, postForm, redirect, renderPage } from "../pages/page.js";
 import { recordAuthorization, recordCallback, recordLogin } from "../records/flow.js";
 import { displayName, type Operator } from "../registrations/operators.js";
 import type { Refusal } from "../rules/checks.js";
@@ -33,7 +26,7 @@ import {
   refuseAuthorization,
 } from "./authorization.js";
 
-interface LoginVisit extends Visit {
+interface LoginVisit extends Arrival {
   readonly id: string;
   readonly asked: AuthorizationRequest;
   readonly fields: URLSearchParams;
@@ -131,13 +124,14 @@ function loginErrorPage(deployment: Deployment, rule: RuleId): Promise<Response>
   return renderPage(deployment, { title, layout: "card", body, status: answer.status });
 }
 
-export const loginRoutes: readonly PageRoute[] = [
+const OPERATION = { endpoint: "page", variant: "B" } as const;
+export const loginRoutes: readonly Operation[] = [
   {
-    variant: "B",
+    ...OPERATION,
     operation: "authorize",
     method: "GET",
     path: AUTHORIZATION_PATH,
-    answer: authorize,
+    handler: authorize,
   },
   loginRoute("showLogin", "GET", LOGIN_PATH, (visit) => loginPage(visit)),
   loginRoute("logIn", "POST", LOGIN_PATH, logIn),
@@ -163,8 +157,8 @@ function loginRoute(
   method: "GET" | "POST",
   path: string,
   answer: (visit: LoginVisit) => Promise<Response>,
-): PageRoute {
-  const answerVisit = async (visit: Visit) => {
+): Operation {
+  const handler = async (visit: Arrival) => {
     const { deployment, request } = visit;
     const place = placeOf(deployment);
     const session = findSession(visit, place);
@@ -179,10 +173,10 @@ function loginRoute(
     if ("rule" in asked) return refuse(deployment, asked);
     return answer({ ...visit, id, asked, fields, place, session });
   };
-  return { variant: "B", operation, method, path, answer: answerVisit };
+  return { ...OPERATION, operation, method, path, handler };
 }
 
-async function authorize(visit: Visit): Promise<Response> {
+async function authorize(visit: Arrival): Promise<Response> {
   const { deployment, request, note } = visit;
   const { searchParams: fields } = new URL(request.url);
   const read = readAuthorizationRequest(deployment, fields);

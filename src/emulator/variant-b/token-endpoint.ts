@@ -2,6 +2,7 @@
 // person logged in.
 import { z } from "zod";
 import { NOT_STORED, parseObject } from "../http/messages.js";
+import type { Exchange } from "../http/operation.js";
 import {
   type Grant,
   readTokenRequest,
@@ -10,7 +11,6 @@ import {
   wrongVerifier,
 } from "../oauth.js";
 import { recordTokenRequest } from "../records/flow.js";
-import type { RequestNote } from "../records/journal.js";
 import type { ApiClient } from "../registrations/clients.js";
 import { isSecretOf, scopeSchema } from "../registrations/fields.js";
 import {
@@ -35,9 +35,7 @@ import type {
  * "Exchange of a refresh_token ... (path and body): not shown".
  */
 export async function answerClientRequest(
-  deployment: Deployment,
-  request: Request,
-  note: RequestNote,
+  { deployment, request, note }: Exchange,
   grants: readonly Grant[],
 ): Promise<Response> {
   const { customerLog, settings, switches } = deployment;
