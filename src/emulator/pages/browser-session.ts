@@ -2,17 +2,16 @@
 // cookie.
 import { createHash } from "node:crypto";
 import { parse, serialize } from "hono/utils/cookie";
-import type { Exchange } from "../http/operation.js";
+import type { Arrival } from "../http/operation.js";
 import type { OperatorIdentity } from "../registrations/operators.js";
 import type { KeptSession } from "../state/deployment.js";
-import type { SecretMap } from "../state/expiring-map.js";
 import { readText } from "./page.js";
 
 /** Milliseconds after the sign-in. The description shows no limit. */
 const SESSION_LIFETIME_MS = 12 * 3_600_000;
 
 export interface SessionPlace {
-  readonly sessions: SecretMap<KeptSession>;
+  readonly sessions: "hostSessions" | "loginSessions";
   readonly cookie: string;
   /** The path of the cookie, under the base URL. */
   readonly path: string;
@@ -30,33 +29,37 @@ export interface BrowserSession extends KeptSession {
   readonly setCookie?: string;
 }
 
-type SessionVisit = Pick<Exchange, "deployment" | "request">;
+/** A request of a browser. */
+export interface Visit extends Arrival {
+  readonly place: SessionPlace;
+  /** The browser's session at the place, if it has one. */
+  readonly session: BrowserSession | undefined;
+}
 
-export function findSession(visit: SessionVisit, place: SessionPlace): BrowserSession | undefined {
-  const value = cookieValue(visit, place);
-  const kept = place.sessions.find(value);
-  if (value === undefined || kept === undefined || visit.deployment.clock() >= kept.expiresAt)
-    return undefined;
-  return { ...kept, formToken: formTokenOf(value) };
+export function visitAt(place: SessionPlace, arrival: Arrival): Visit {
+  const { deployment } = arrival;
+  const value = cookieValue({ ...arrival, place });
+  const kept = deployment[place.sessions].find(value);
+  const isOpen = value !== undefined && kept !== undefined && deployment.clock() < kept.expiresAt;
+  const session = isOpen ? { ...kept, formToken: formTokenOf(value) } : undefined;
+  return { ...arrival, place, session };
 }
 
 /**
  * Replaces the browser's session by a new one. Each sign-in gets a new cookie value, so that a
  * planted cookie is worthless afterwards (session fixation).
  */
-export function openSession(
-  visit: SessionVisit,
-  place: SessionPlace,
-  person?: OperatorIdentity,
-): BrowserSession {
-  const { clock, publicUrl } = visit.deployment;
+export function openSession(visit: Visit, person?: OperatorIdentity): BrowserSession {
+  const { deployment, place } = visit;
+  const { clock, publicUrl } = deployment;
+  const sessions = deployment[place.sessions];
   const url = new URL(publicUrl());
-  const old = cookieValue(visit, place);
-  if (old !== undefined) place.sessions.delete(old);
+  const old = cookieValue(visit);
+  if (old !== undefined) sessions.delete(old);
   // Only the identity is kept, because the registration is looked up at each use.
   const operator = person && { tenantId: person.tenantId, userId: person.userId };
   const kept = { operator, expiresAt: clock() + SESSION_LIFETIME_MS };
-  const value = place.sessions.mint(kept);
+  const value = sessions.mint(kept);
   const setCookie = serialize(cookieName(place, url), value, {
     path: url.pathname.replace(/\/$/, "") + place.path,
     httpOnly: true,
@@ -67,14 +70,9 @@ export function openSession(
 }
 
 /** Returns whether the token is that of the session. It always is while the rule is off. */
-export function isOwnToken(
-  { deployment }: Exchange,
-  { rule }: SessionPlace,
-  session: BrowserSession | undefined,
-  formToken: unknown,
-): boolean {
+export function isOwnToken({ deployment, place, session }: Visit, formToken: unknown): boolean {
   return (
-    !deployment.switches.isEnforced(rule) ||
+    !deployment.switches.isEnforced(place.rule) ||
     (session !== undefined && session.formToken === formToken)
   );
 }
@@ -83,16 +81,10 @@ export function isOwnToken(
  * Reads a form that comes from this browser's own page; resolves with undefined for any other
  * request.
  */
-export async function readOwnForm(
-  visit: Exchange,
-  place: SessionPlace,
-  session: BrowserSession | undefined,
-): Promise<URLSearchParams | undefined> {
+export async function readOwnForm(visit: Visit): Promise<URLSearchParams | undefined> {
   const text = await readText(visit.request, "application/x-www-form-urlencoded");
   const form = new URLSearchParams(text);
-  return text !== undefined && isOwnToken(visit, place, session, form.get("form_token"))
-    ? form
-    : undefined;
+  return text !== undefined && isOwnToken(visit, form.get("form_token")) ? form : undefined;
 }
 
 /** The token is derived from the cookie, so that it need not be stored. */
@@ -107,10 +99,7 @@ function cookieName({ cookie }: SessionPlace, { port }: URL): string {
   return port === "" ? cookie : `${cookie}-${port}`;
 }
 
-function cookieValue(
-  { deployment, request }: SessionVisit,
-  place: SessionPlace,
-): string | undefined {
+function cookieValue({ deployment, request, place }: Omit<Visit, "session">): string | undefined {
   const name = cookieName(place, new URL(deployment.publicUrl()));
   return parse(request.headers.get("cookie") ?? "", name)[name];
 }

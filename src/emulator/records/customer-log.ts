@@ -105,11 +105,11 @@ export class CustomerLog {
     return new CustomerLog(this.#clock, this.#entries, request);
   }
 
-  /** @internal */
+  /** Returns the refusal. @internal */
   record(
     caller: { readonly tenantId?: string | undefined; readonly clientId?: string | undefined },
     refusal: Refusal,
-  ): void {
+  ): Refusal {
     const { rule, expected, actual } = refusal;
     const { section, remedy } = emulatorRules[rule];
     const { tenantId, clientId } = caller;
@@ -128,5 +128,6 @@ export class CustomerLog {
       remedy: request?.detectionProbe ? PROBED : remedy,
       ...(request?.detectionProbe && { detectionProbe: true }),
     });
+    return refusal;
   }
 }

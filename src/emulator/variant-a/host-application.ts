@@ -5,11 +5,12 @@ import { parseObject } from "../http/messages.js";
 import type { Arrival, Operation } from "../http/operation.js";
 import {
   type BrowserSession,
-  findSession,
   isOwnToken,
   openSession,
   readOwnForm,
   type SessionPlace,
+  type Visit,
+  visitAt,
 } from "../pages/browser-session.js";
 import {
   HOST_SCRIPT_PATH,
@@ -35,7 +36,7 @@ import type { LaunchIdentity } from "./launch-codes.js";
  */
 function signInPage(visit: HostVisit, failed?: string): Promise<Response> {
   const { deployment, tenantId, place } = visit;
-  const session = visit.session ?? openSession(visit, place);
+  const session = visit.session ?? openSession(visit);
   const operators = deployment.operators.list(tenantId);
   const isRetry = failed !== undefined;
   const option = (operator: Operator) =>
@@ -120,10 +121,8 @@ export const hostRoutes: readonly Operation[] = [
   hostRoute("authorizeLaunch", "POST", "/authorizations", authorize),
 ];
 
-interface HostVisit extends Arrival {
+interface HostVisit extends Visit {
   readonly tenantId: string;
-  readonly place: SessionPlace;
-  readonly session: BrowserSession | undefined;
   readonly operator: Operator | undefined;
 }
 
@@ -133,23 +132,23 @@ function hostRoute(
   path: string,
   answer: (visit: HostVisit) => Promise<Response>,
 ): Operation {
-  const handler = async (visit: Arrival) => {
-    const { deployment, parameters } = visit;
+  const handler = async (arrival: Arrival) => {
+    const { deployment, parameters } = arrival;
     const { tenantId = "" } = parameters;
     if (!tenantIdSchema.safeParse(tenantId).success) return answerJson({ error: "not_found" }, 404);
     const place: SessionPlace = {
-      sessions: deployment.hostSessions,
+      sessions: "hostSessions",
       cookie: "emulator-host",
       path: `/host/${tenantId}`,
       rule: "launch.form",
     };
-    const session = findSession(visit, place);
-    const signedIn = session?.operator;
+    const visit = visitAt(place, arrival);
+    const signedIn = visit.session?.operator;
     const operator =
       signedIn?.tenantId === tenantId
         ? deployment.operators.find(tenantId, signedIn.userId)
         : undefined;
-    return answer({ ...visit, tenantId, place, session, operator });
+    return answer({ ...visit, tenantId, operator });
   };
   const whole = `/host/{tenantId}${path}`;
   return { endpoint: "page", variant: "A", operation, method, path: whole, handler };
@@ -162,29 +161,31 @@ async function showHost(visit: HostVisit): Promise<Response> {
 }
 
 async function signIn(visit: HostVisit): Promise<Response> {
-  const { deployment, tenantId, place } = visit;
-  const form = await readOwnForm(visit, place, visit.session);
+  const { deployment, tenantId } = visit;
+  const form = await readOwnForm(visit);
   if (form === undefined) return backToHost(visit);
   const userId = form.get("userId") ?? "";
   const operator = deployment.operators.find(tenantId, userId);
   const isRight = operator !== undefined && isPasswordOf(operator, form.get("password") ?? "");
   if (operator !== undefined && (isRight || !deployment.switches.isEnforced("launch.signed-in"))) {
-    return backToHost(visit, openSession(visit, place, operator));
+    return backToHost(visit, openSession(visit, operator));
   }
   const actual = operator === undefined ? "not an operator of the tenant" : "another password";
-  logged(visit, { rule: "launch.signed-in", expected: "an operator and their password", actual });
+  const expected = "an operator and their password";
+  deployment.customerLog.record({ tenantId }, { rule: "launch.signed-in", expected, actual });
   return signInPage(visit, userId);
 }
 
 async function signOut(visit: HostVisit): Promise<Response> {
-  const form = await readOwnForm(visit, visit.place, visit.session);
-  return backToHost(visit, form && openSession(visit, visit.place));
+  const form = await readOwnForm(visit);
+  return backToHost(visit, form && openSession(visit));
 }
 
 /** Redirects to the host's page, with a new session unless the request comes from elsewhere. */
 function backToHost(visit: HostVisit, session?: BrowserSession): Response {
-  if (session === undefined) logged(visit, FOREIGN_REQUEST);
-  return redirect(linkTo(visit.deployment, visit.place.path), session?.setCookie);
+  const { deployment, tenantId, place } = visit;
+  if (session === undefined) deployment.customerLog.record({ tenantId }, FOREIGN_REQUEST);
+  return redirect(linkTo(deployment, place.path), session?.setCookie);
 }
 
 const FOREIGN_REQUEST: Refusal = {
@@ -195,8 +196,7 @@ const FOREIGN_REQUEST: Refusal = {
 
 async function launch(visit: HostVisit): Promise<Response> {
   const read = await readRequest(visit);
-  if ("rule" in read) return answerRefusal(read);
-  const opened = openLaunch(visit.deployment, read.identity);
+  const opened = "rule" in read ? read : openLaunch(visit.deployment, read.identity);
   if ("rule" in opened) return answerRefusal(opened);
   return answerJson({ url: opened.url, origin: new URL(opened.url).origin }, 201);
 }
@@ -214,21 +214,17 @@ async function authorize(visit: HostVisit): Promise<Response> {
 async function readRequest(
   visit: HostVisit,
 ): Promise<{ identity: LaunchIdentity; fields: Readonly<Record<string, unknown>> } | Refusal> {
-  const { request, tenantId, place, session, operator } = visit;
+  const { deployment, request, tenantId, operator } = visit;
+  const { customerLog } = deployment;
   const fields = parseObject((await readText(request, "application/json")) ?? "");
-  const isOwn = isOwnToken(visit, place, session, request.headers.get("x-form-token"));
-  if (fields === undefined || !isOwn) return logged(visit, FOREIGN_REQUEST);
+  const isOwn = isOwnToken(visit, request.headers.get("x-form-token"));
+  if (fields === undefined || !isOwn) return customerLog.record({ tenantId }, FOREIGN_REQUEST);
   if (operator === undefined) {
     const finding = { expected: "an operator who is signed in", actual: "a session without one" };
-    return logged(visit, { rule: "launch.signed-in", ...finding });
+    return customerLog.record({ tenantId }, { rule: "launch.signed-in", ...finding });
   }
   const clientId = typeof fields.clientId === "string" ? fields.clientId : "";
   return { identity: { tenantId, clientId, userId: operator.userId }, fields };
-}
-
-function logged({ deployment, tenantId }: HostVisit, refusal: Refusal): Refusal {
-  deployment.customerLog.record({ tenantId }, refusal);
-  return refusal;
 }
 
 function answerRefusal({ rule }: Refusal): Response {

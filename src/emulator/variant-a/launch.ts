@@ -54,7 +54,7 @@ export function openLaunch(
     (signedIn && { rule: "launch.signed-in" as const, ...signedIn });
   if (refusal !== undefined) {
     flow.add(TO_BROWSER, "Launch refused", { refused: refusal.rule });
-    return logged(deployment, identity, refusal);
+    return deployment.customerLog.record(identity, refusal);
   }
   const expiresAt = clock() + LAUNCH_LIFETIME_MS;
   const record = { tenantId, clientId, userId, used: false, expiresAt };
@@ -90,7 +90,7 @@ export function authorizeLaunch(
   const answer = issueCode(deployment, attempt);
   if ("rule" in answer) {
     flow?.add(TO_BROWSER, "Code refused", { refused: answer.rule });
-    return logged(deployment, attempt, answer);
+    return deployment.customerLog.record(attempt, answer);
   }
   const { posts, ...message } = answer;
   const name = posts === undefined ? "host:auth-code" : `host:auth-code, posted ${posts} times`;
@@ -193,12 +193,6 @@ export function launchInProcess(current: () => Deployment, input: unknown): Laun
       return answer;
     },
   };
-}
-
-function logged({ customerLog }: Deployment, identity: LaunchIdentity, refusal: Refusal): Refusal {
-  const { tenantId, clientId } = identity;
-  customerLog.record({ tenantId, clientId }, refusal);
-  return refusal;
 }
 
 function refusedLaunch(refusal: Refusal): EmulatorError {

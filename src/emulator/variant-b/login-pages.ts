@@ -4,10 +4,11 @@ import type { Arrival, Operation } from "../http/operation.js";
 import { AUTHORIZATION_PATH, CONSENT_PATH, LOGIN_PATH } from "../http/paths.js";
 import {
   type BrowserSession,
-  findSession,
   openSession,
   readOwnForm,
   type SessionPlace,
+  type Visit,
+  visitAt,
 } from "../pages/browser-session.js";
 import { linkTo, passwordField, postForm, redirect, renderPage } from "../pages/page.js";
 import { recordAuthorization, recordCallback, recordLogin } from "../records/flow.js";
@@ -26,22 +27,27 @@ import {
   refuseAuthorization,
 } from "./authorization.js";
 
-interface LoginVisit extends Arrival {
+/** Its session may be another one than that of the form's page if the rule against that is off. */
+interface LoginVisit extends Visit {
   readonly id: string;
   readonly asked: AuthorizationRequest;
   readonly fields: URLSearchParams;
-  readonly place: SessionPlace;
-  /** Undefined if the form comes from another browser's page and the rule against that is off. */
-  readonly session: BrowserSession | undefined;
 }
+
+const place: SessionPlace = {
+  sessions: "loginSessions",
+  cookie: "emulator-login",
+  path: "/v1/auth",
+  rule: "login.form",
+};
 
 /**
  * `failed` names the person of a refused login. The browser keeps its session, for forms in other
  * tabs.
  */
 function loginPage(visit: LoginVisit, failed?: ClaimedPerson): Promise<Response> {
-  const { deployment, id, asked, place } = visit;
-  const session = visit.session ?? openSession(visit, place);
+  const { deployment, id, asked } = visit;
+  const session = visit.session ?? openSession(visit);
   const operators = deployment.operators.list(asked.client.tenantId);
   const tenants = [...new Set(operators.map(({ tenantId }) => tenantId))];
   const known = [...new Set(operators.map(({ userId }) => userId))];
@@ -139,15 +145,6 @@ export const loginRoutes: readonly Operation[] = [
   loginRoute("decideConsent", "POST", CONSENT_PATH, decideConsent),
 ];
 
-function placeOf({ loginSessions }: Deployment): SessionPlace {
-  return {
-    sessions: loginSessions,
-    cookie: "emulator-login",
-    path: "/v1/auth",
-    rule: "login.form",
-  };
-}
-
 /**
  * Refuses a request whose login has ended, and a form that does not come from this browser's own
  * page.
@@ -158,12 +155,11 @@ function loginRoute(
   path: string,
   answer: (visit: LoginVisit) => Promise<Response>,
 ): Operation {
-  const handler = async (visit: Arrival) => {
+  const handler = async (arrival: Arrival) => {
+    const visit = visitAt(place, arrival);
     const { deployment, request } = visit;
-    const place = placeOf(deployment);
-    const session = findSession(visit, place);
     const query = new URL(request.url).searchParams;
-    const fields = method === "GET" ? query : await readOwnForm(visit, place, session);
+    const fields = method === "GET" ? query : await readOwnForm(visit);
     if (fields === undefined) {
       const finding = { expected: "a form of this browser's page", actual: "another form" };
       return refuse(deployment, { rule: "login.form", ...finding });
@@ -171,27 +167,19 @@ function loginRoute(
     const id = fields.get("request") ?? "";
     const asked = findPending(deployment, id);
     if ("rule" in asked) return refuse(deployment, asked);
-    return answer({ ...visit, id, asked, fields, place, session });
+    return answer({ ...visit, id, asked, fields });
   };
   return { ...OPERATION, operation, method, path, handler };
 }
 
-async function authorize(visit: Arrival): Promise<Response> {
-  const { deployment, request, note } = visit;
+async function authorize(arrival: Arrival): Promise<Response> {
+  const { deployment, request, note } = arrival;
   const { searchParams: fields } = new URL(request.url);
   const read = readAuthorizationRequest(deployment, fields);
   if (!("rule" in read)) {
     const id = beginPending(deployment, read);
     recordAuthorization(deployment, fields, read, id);
-    const place = placeOf(deployment);
-    return nextPage({
-      ...visit,
-      id,
-      asked: read,
-      fields,
-      place,
-      session: findSession(visit, place),
-    });
+    return nextPage({ ...visitAt(place, arrival), id, asked: read, fields });
   }
   note.tenantId = read.callback?.client.tenantId;
   const location = refuseAuthorization(
@@ -214,7 +202,7 @@ function nextPage(visit: LoginVisit): Promise<Response> {
 }
 
 async function logIn(visit: LoginVisit): Promise<Response> {
-  const { deployment, note, id, asked, fields, place } = visit;
+  const { deployment, note, id, asked, fields } = visit;
   if (fields.get("decision") === "deny") return finish(visit, "deny", undefined);
   const claimed = {
     tenantId: fields.get("tenantId") ?? undefined,
@@ -234,7 +222,7 @@ async function logIn(visit: LoginVisit): Promise<Response> {
   }
   note.tenantId = person.tenantId;
   const location = `${linkTo(deployment, CONSENT_PATH)}?${new URLSearchParams({ request: id })}`;
-  return redirect(location, openSession(visit, place, person).setCookie);
+  return redirect(location, openSession(visit, person).setCookie);
 }
 
 async function decideConsent(visit: LoginVisit): Promise<Response> {
