@@ -13,7 +13,7 @@ import { Plugins } from "../registrations/plugins.js";
 import type { RegistrationNoun } from "../registrations/registry.js";
 import { EmulatorRules } from "../rules/checks.js";
 import { JtiMemory } from "../variant-a/jti-memory.js";
-import { LaunchCodes, type LaunchIdentity } from "../variant-a/launch-codes.js";
+import type { LaunchCode, LaunchIdentity } from "../variant-a/launch-codes.js";
 import { SlidingWindow } from "../variant-a/sliding-window.js";
 import { EmulatorClock } from "./clock.js";
 import { type Ending, RandomSource, SecretMap } from "./expiring-map.js";
@@ -118,7 +118,7 @@ export interface Deployment {
   readonly usedJtis: JtiMemory;
   /** The launches of Variant A by opaque_code, then by code. */
   readonly launches: SecretMap<LaunchRecord>;
-  readonly launchCodes: LaunchCodes;
+  readonly launchCodes: SecretMap<LaunchCode>;
   /** The logins of Variant B by the id in the form, by code and by refresh token. */
   readonly pendingLogins: SecretMap<PendingLogin>;
   readonly authorizationCodes: SecretMap<AuthorizationCode>;
@@ -167,7 +167,7 @@ export function createDeployment(
     accessTokens: new SecretMap(random, keeping),
     usedJtis: new JtiMemory(clock),
     launches: new SecretMap(random, keeping),
-    launchCodes: new LaunchCodes(random, keeping),
+    launchCodes: new SecretMap(random, keeping),
     pendingLogins: new SecretMap(random, keeping, MOST_PENDING_LOGINS),
     authorizationCodes: new SecretMap(random, keeping),
     refreshTokens: new SecretMap(random, keeping),

@@ -124,7 +124,8 @@ function issueCode(deployment: Deployment, attempt: AuthorizationAttempt): Launc
   if (refusal !== undefined) return refusal;
   launches.change(opaqueCode, { used: true });
   const expiresAt = now + settings.codeLifetimeSeconds * 1000;
-  const code = launchCodes.issue(attempt, codeChallenge, expiresAt);
+  const bound = { tenantId, clientId, userId, codeChallenge };
+  const code = launchCodes.mint({ ...bound, spent: false, expiresAt });
   const struck = { variant: "A", operation: "authorizeLaunch", tenantId, clientId } as const;
   const isPostedTwice = deployment.faults.strike("launch", struck) !== undefined;
   const state = settings.launchState === "launch-parameter" ? stateOf(opaqueCode) : opaqueCode;

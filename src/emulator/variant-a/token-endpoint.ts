@@ -19,7 +19,7 @@ import { isMadeUpId, shown, shownClientId, shownUri } from "../rules/shown.js";
 import type { RuleId } from "../rules.js";
 import type { Deployment } from "../state/deployment.js";
 import { checkAssertion } from "./assertion.js";
-import { type PresentedCode, refuseCode } from "./launch-codes.js";
+import { codeChecks, type LaunchCode } from "./launch-codes.js";
 
 const CLIENT_ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 /** What the client sends to find out whether Variant A is served. */
@@ -158,8 +158,8 @@ async function readFields(request: Request): Promise<URLSearchParams> {
   return new URLSearchParams(json === undefined ? text : Object.entries(json).filter(isText));
 }
 
-function spendAll({ clock, launchCodes }: Deployment, form: URLSearchParams): void {
-  for (const code of form.getAll("code")) launchCodes.spend(code, clock());
+function spendAll({ launchCodes }: Deployment, form: URLSearchParams): void {
+  for (const code of form.getAll("code")) launchCodes.change(code, { spent: true });
 }
 
 const requestChecks: Checks<TokenRequest> = {
@@ -182,12 +182,14 @@ function grantToken(
   tenantId: string,
   request: TokenRequest,
 ): Response | Refusal {
-  const { clock, launchCodes, publicUrl, settings, switches } = deployment;
+  const { launchCodes, publicUrl, settings, switches } = deployment;
   const code = request.grant_type === "authorization_code" ? request.code : undefined;
+  // "The code is spent on the first exchange attempt, whether that attempt succeeds or fails"
+  // (section 3). This is synchronous, so that exactly one of concurrent attempts finds the code
+  // unspent.
+  const spend = () => launchCodes.change(code, { spent: true });
   // This comes before every rule, because an attempt that fails for any reason spends the code too.
-  const early = settings.unauthenticatedAttemptSpendsCode
-    ? launchCodes.spend(code, clock())
-    : undefined;
+  const early = settings.unauthenticatedAttemptSpendsCode ? spend() : undefined;
   const malformed = firstRefusal(switches, requestChecks, request);
   if (malformed !== undefined) return malformed;
   const plugin = findPlugin(deployment, tenantId, request.client_id);
@@ -196,9 +198,7 @@ function grantToken(
   const tokenUrl = publicUrl() + TOKEN_PATH_A.replace("{tenantId}", tenantId);
   const refusal = checkAssertion(deployment, plugin, tokenUrl, request.client_assertion);
   if (refusal !== undefined) return refusal;
-  const presented = settings.unauthenticatedAttemptSpendsCode
-    ? early
-    : launchCodes.spend(code, clock());
+  const presented = early ?? spend();
   const { type } = plugin;
   if (request.grant_type !== GRANT_OF_TYPE[type]) {
     const finding = {
@@ -230,21 +230,21 @@ function findPlugin(
 
 /** Returns the operator who launched the plugin, if the plugin may have a token for the code. */
 function redeemCode(
-  { operators, switches }: Deployment,
+  { clock, operators, switches }: Deployment,
   plugin: Plugin,
   request: TokenRequest,
-  presented: PresentedCode | undefined,
+  code: LaunchCode | undefined,
 ): Operator | Refusal {
   const unknown = { rule: "code.known", expected: "a code from the host" } as const;
-  if (presented === undefined) {
+  if (code === undefined) {
     return {
       ...unknown,
       actual: request.code === undefined ? "absent" : "a code that was not handed out",
     };
   }
-  const attempt = { ...presented, plugin, verifier: request.code_verifier };
-  const { tenantId, userId } = presented.code;
-  const refusal = refuseCode(switches, attempt);
+  const attempt = { code, at: clock(), plugin, verifier: request.code_verifier };
+  const { tenantId, userId } = code;
+  const refusal = firstRefusal(switches, codeChecks, attempt);
   return (
     refusal ??
     operators.find(tenantId, userId) ?? { ...unknown, actual: "a code of a former operator" }
