@@ -1,7 +1,8 @@
 // The OAuth that both variants share: grant types, PKCE, and the reading of a token request.
 import { createHash } from "node:crypto";
 import { isMediaType, MAXIMUM_BODY_BYTES, readBody } from "./http/messages.js";
-import type { EmulatorRules, Finding, Refusal } from "./rules/checks.js";
+import { scopeSchema } from "./registrations/fields.js";
+import { type EmulatorRules, type Finding, type Refusal, unless } from "./rules/checks.js";
 import { shown } from "./rules/shown.js";
 
 export type Grant = "client_credentials" | "authorization_code" | "refresh_token";
@@ -48,9 +49,20 @@ export function wrongVerifier(
     return { expected, actual: "not 43 to 128 unreserved characters" };
   }
   const challenge = createHash("sha256").update(codeVerifier).digest("base64url");
-  return challenge === codeChallenge
-    ? undefined
-    : { expected, actual: "a verifier of another challenge" };
+  return unless(challenge === codeChallenge, expected, "a verifier of another challenge");
+}
+
+/** How requested scopes are malformed or not among the permitted ones. Undefined permits all. */
+export function wrongScope(
+  requested: string | undefined,
+  permitted: ReadonlySet<string> | undefined,
+): Finding | undefined {
+  const isFine = (scope: string) => permitted?.has(scope) ?? scopeSchema.safeParse(scope).success;
+  return unless(
+    requested?.split(" ").every(isFine) !== false,
+    permitted === undefined ? "scopes" : `some of ${[...permitted].join(" ")}`,
+    shown(requested),
+  );
 }
 
 const bodies = {
@@ -90,9 +102,7 @@ export async function readTokenRequest(
 export function repeatedParameter(parameters: URLSearchParams): Finding | undefined {
   const known = new Set<string>();
   const repeated = [...parameters.keys()].find((name) => known.size === known.add(name).size);
-  return repeated === undefined
-    ? undefined
-    : { expected: "each parameter once", actual: shown(repeated) };
+  return unless(repeated === undefined, "each parameter once", shown(repeated));
 }
 
 /**

@@ -3,10 +3,10 @@
 import { z } from "zod";
 import { EmulatorError, parseInput } from "../errors.js";
 import { AUTHORIZATION_PATH } from "../http/paths.js";
-import { isCodeChallenge, repeatedParameter } from "../oauth.js";
+import { isCodeChallenge, repeatedParameter, wrongScope } from "../oauth.js";
 import { type Flow, recordAuthorization, recordCallback } from "../records/flow.js";
 import type { ApiClient } from "../registrations/clients.js";
-import { isSameRedirectUri, scopeSchema } from "../registrations/fields.js";
+import { isSameRedirectUri } from "../registrations/fields.js";
 import { isPasswordOf, type Operator } from "../registrations/operators.js";
 import { type Checks, firstRefusal, type Refusal, refusalError, unless } from "../rules/checks.js";
 import { shown, shownUri } from "../rules/shown.js";
@@ -54,13 +54,7 @@ const requestChecks: Checks<ReceivedRequest> = {
     const actual = challenge === undefined ? "absent" : "another string";
     return unless(isCodeChallenge(challenge), "43 characters of base64url", actual);
   },
-  "authorization.scope"({ client: { scopes }, read }) {
-    const isGrantable = (scope: string) =>
-      scopeSchema.safeParse(scope).success && (scopes?.has(scope) ?? true);
-    const isFine = read("scope")?.split(" ").every(isGrantable) !== false;
-    const expected = scopes === undefined ? "scopes" : `some of ${[...scopes].join(" ")}`;
-    return unless(isFine, expected, shown(read("scope")));
-  },
+  "authorization.scope": ({ client, read }) => wrongScope(read("scope"), client.scopes),
 };
 
 export function readAuthorizationRequest(

@@ -8,11 +8,12 @@ import {
   readTokenRequest,
   secondAuthentication,
   shownGrantType,
+  wrongScope,
   wrongVerifier,
 } from "../oauth.js";
 import { recordTokenRequest } from "../records/flow.js";
 import type { ApiClient } from "../registrations/clients.js";
-import { isSecretOf, scopeSchema } from "../registrations/fields.js";
+import { isSecretOf } from "../registrations/fields.js";
 import {
   type Checks,
   type EmulatorRules,
@@ -287,15 +288,7 @@ const refreshChecks: Checks<RefreshAttempt> = {
       "a recently used refresh token",
       `idle for ${(now - idleAt) / 1000} s too long`,
     ),
-  "refresh.scope"({ authorization: { scopes }, request: { scope } }) {
-    const isGranted = (name: string) => scopes?.has(name) ?? scopeSchema.safeParse(name).success;
-    const isFine = scope === undefined || scope.split(" ").every(isGranted);
-    return unless(
-      isFine,
-      scopes === undefined ? "scopes" : `some of ${[...scopes].join(" ")}`,
-      shown(scope),
-    );
-  },
+  "refresh.scope": ({ authorization, request }) => wrongScope(request.scope, authorization.scopes),
 };
 
 /**
