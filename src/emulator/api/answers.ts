@@ -1,6 +1,6 @@
 // The documented answers of operations, in the media type that a request accepts.
 
-import { essence } from "../http/messages.js";
+import { essence, rangesOf } from "../http/messages.js";
 
 /** A row of the module emulation.ts; `body` is absent if the document shows none. */
 export interface DocumentedAnswer {
@@ -61,9 +61,8 @@ function accepted(
   if (accept === null || others.length === 0) return first;
   const weights = new Map(accept.split(",").map(weighted));
   const weightOf = (contentType = "") => {
-    const type = essence(contentType);
-    const ranges = [type, `${type.split("/", 1)[0]}/*`, "*/*"];
-    return ranges.map((range) => weights.get(range)).find((weight) => weight !== undefined) ?? 0;
+    const own = rangesOf(contentType).map((range) => weights.get(range));
+    return own.find((weight) => weight !== undefined) ?? 0;
   };
   const all = [first, ...others];
   const most = Math.max(...all.map(({ contentType }) => weightOf(contentType)));

@@ -1,5 +1,5 @@
 // Reads the body of a request by its media type, as the document describes it.
-import { essence } from "../http/messages.js";
+import { essence, ownMember, rangesOf } from "../http/messages.js";
 import type { Finding } from "../rules/checks.js";
 import {
   JSON_TYPE,
@@ -87,10 +87,8 @@ function listed(names: readonly string[]): string {
 
 /** The documented name of a media type, exact before a range such as image/*. */
 function bestMatch(mediaType: string, names: readonly string[]): string | undefined {
-  const wanted = essence(mediaType);
-  const ranges = [wanted, `${wanted.split("/", 1)[0]}/*`, "*/*"];
-  const [found] = ranges.flatMap((range) => names.filter((name) => essence(name) === range));
-  return found;
+  const named = (range: string) => names.filter((name) => essence(name) === range);
+  return rangesOf(mediaType).flatMap(named)[0];
 }
 
 /** `checked` is what the schema describes; undefined if it describes no such value. */
@@ -212,7 +210,7 @@ async function jsonOfFile(
   if (typeof part === "string" || !JSON_TYPE.test(part.type)) return part;
   const member = described.member(name);
   const isObject = member.types.has("object") || member.items.types.has("object");
-  return isObject || JSON_TYPE.test(encodingOf(encoding, name).contentType ?? "")
+  return isObject || JSON_TYPE.test(ownMember(encoding, name)?.contentType ?? "")
     ? part.text()
     : part;
 }
@@ -223,10 +221,6 @@ function asText(value: unknown): unknown {
 }
 
 const LONGEST_CHECKED_FILE = 10_000;
-
-function encodingOf(encoding: Encoding, name: string): MemberEncoding {
-  return Object.hasOwn(encoding, name) ? (encoding[name] ?? {}) : {};
-}
 
 /** A member with a style is written as a parameter of a query (OpenAPI 3.1.1, Encoding Object). */
 function* readMembers(
@@ -254,7 +248,7 @@ function* readMembers(
   const deep = styled.flatMap(([name, { style }]) => (style === "deepObject" ? `${name}[` : []));
   for (const [name, own] of values) {
     if (taken.has(name) || deep.some((start) => name.startsWith(start))) continue;
-    const documented = encodingOf(encoding, name).contentType;
+    const documented = ownMember(encoding, name)?.contentType;
     const member = described.member(name);
     const one = (value: Value, of: Described) => {
       if (typeof value === "string") {

@@ -1,7 +1,7 @@
 // Answers a call of an API route: the bearer token, the rules of the route, then the route's own
 // value.
 
-import { isObject, parseJson, parseObject, readBody } from "../http/messages.js";
+import { isObject, ownMember, parseJson, parseObject, readBody } from "../http/messages.js";
 import type { Arrival } from "../http/operation.js";
 import { grantsInForce, type Plugin } from "../registrations/plugins.js";
 import { answerTo, type Checks, firstRefusal, type Refusal, unless } from "../rules/checks.js";
@@ -269,9 +269,7 @@ async function callAnswer(
   value: unknown,
   request: Request,
 ): Promise<Response> {
-  const { envelope } = settings;
-  const selected = request.headers.get("x-envelope") ?? "";
-  const member = Object.hasOwn(envelope, selected) ? envelope[selected] : undefined;
+  const member = ownMember(settings.envelope, request.headers.get("x-envelope") ?? "");
   if (value === undefined) return new Response(null, { status: 204 });
   if (!(value instanceof Response))
     return Response.json(member === undefined ? value : { [member]: value });

@@ -1,6 +1,7 @@
 // The devices of each tenant, which the described device lists answer.
 import { z } from "zod";
 import { isJson } from "../errors.js";
+import { ownMember } from "../http/messages.js";
 import { tenantIdSchema } from "../registrations/fields.js";
 
 /**
@@ -31,6 +32,5 @@ export const defaultDevices: readonly Device[] = [
 
 export function devicesOf(devices: Devices | undefined, tenantId: string): readonly Device[] {
   if (devices === undefined || Array.isArray(devices)) return devices ?? defaultDevices;
-  const byTenant = new Map<string, readonly Device[]>(Object.entries(devices));
-  return byTenant.get(tenantId) ?? [];
+  return ownMember(devices as Readonly<Record<string, readonly Device[]>>, tenantId) ?? [];
 }

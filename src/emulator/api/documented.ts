@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { OperationEntry } from "../../../generated/operations.js";
 import { mostAlike } from "../../option-names.js";
 import { issueError } from "../errors.js";
+import { ownMember } from "../http/messages.js";
 import { canBeRouted } from "../http/router.js";
 import { type Answers, documentedAnswer, valueAnswer } from "./answers.js";
 import type { Devices } from "./devices.js";
@@ -100,7 +101,7 @@ export function operationsNotServed(settings: RouteSettings): readonly NotServed
 export function operationsNotSampled(settings: RouteSettings): readonly NotServed[] {
   return documentedRows(settings).flatMap((row) => {
     const reasons = settings.api.notSampled?.[row.variant] ?? {};
-    return reported(row, new Map(Object.entries(reasons)).get(row.operationId));
+    return reported(row, ownMember(reasons, row.operationId));
   });
 }
 
@@ -125,7 +126,7 @@ export function documentedRoute(
   const [status = 200, ...statuses] = success;
   const route = row as ServedRoute;
   const list = deviceLists.find((described) => placeOf(described) === placeOf(route));
-  const own = Object.hasOwn(responses, operationId) ? responses[operationId] : undefined;
+  const own = ownMember(responses, operationId);
   return {
     ...route,
     scope: route.scope ?? list?.scope,
@@ -133,8 +134,8 @@ export function documentedRoute(
       const { requests = {}, schemas = {} } = await load();
       const documented = requests[variant]?.operations;
       if (documented === undefined) return undefined;
-      const request = Object.hasOwn(documented, operationId) ? documented[operationId] : undefined;
-      return { request: request ?? {}, schemas: schemas[variant] ?? new Schemas() };
+      const request = ownMember(documented, operationId) ?? {};
+      return { request, schemas: schemas[variant] ?? new Schemas() };
     },
     async respond(call) {
       const { parameters, devices, request } = call;

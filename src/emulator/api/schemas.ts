@@ -1,6 +1,7 @@
 // Holds values against the schemas of a document, and makes values of texts by the types that a
 // schema names.
 import { type OutputUnit, validate } from "@cfworker/json-schema";
+import { ownMember } from "../http/messages.js";
 import type { Finding } from "../rules/checks.js";
 import { isQuotable } from "../rules/shown.js";
 
@@ -203,9 +204,7 @@ export function parseJsonText(text: string): unknown {
 }
 
 function memberOf(at: unknown, key: string): unknown {
-  return typeof at === "object" && at !== null && Object.hasOwn(at, key)
-    ? (at as Members)[key]
-    : undefined;
+  return typeof at === "object" && at !== null ? ownMember(at as Members, key) : undefined;
 }
 
 function keysOf(location: string): string[] {

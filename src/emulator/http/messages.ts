@@ -74,9 +74,23 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** A member by a name of the caller's, which finds nothing of a prototype. */
+export function ownMember<Value>(
+  members: Readonly<Record<string, Value>>,
+  name: string,
+): Value | undefined {
+  return Object.hasOwn(members, name) ? members[name] : undefined;
+}
+
 /** A media type without its parameters. */
 export function essence(mediaType: string): string {
   return (mediaType.split(";", 1)[0] ?? "").trim().toLowerCase();
+}
+
+/** The media type and the ranges that it is in, such as image/*, the narrowest first. */
+export function rangesOf(mediaType: string): string[] {
+  const type = essence(mediaType);
+  return [type, `${type.split("/", 1)[0]}/*`, "*/*"];
 }
 
 /**
