@@ -63,12 +63,9 @@ export async function readDocumentedBody(
   }
   const { schema } = content;
   try {
-    const described = new Described(schemas, schema === undefined ? [] : [schema]);
+    const described = new Described(schemas, [schema]);
     const { value, checked } = await readContent(bytes, contentType ?? "", content, described);
-    const finding =
-      schema === undefined || checked === undefined
-        ? undefined
-        : schemas.check("body", schema, checked);
+    const finding = checked === undefined ? undefined : schemas.check("body", schema, checked);
     return finding === undefined ? { value } : { finding };
   } catch (error) {
     if (!(error instanceof Malformed)) throw error;

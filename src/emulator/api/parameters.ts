@@ -88,7 +88,7 @@ export function readParameter(
   const { in: place, name, content, required, schema } = parameter;
   const shownName = `${place} ${name}`;
   try {
-    const described = new Described(schemas, schema === undefined ? [] : [schema]);
+    const described = new Described(schemas, [schema]);
     const pairs = sentOf(parameter, sent);
     const values =
       content === undefined
@@ -97,15 +97,10 @@ export function readParameter(
     const [first] = values;
     if (first === undefined)
       return required ? { finding: { expected: shownName, actual: "absent" } } : {};
-    const isEmpty = parameter.allowEmptyValue === true && first === "";
-    if (schema === undefined || isEmpty) return { value: first };
-    let finding: Finding | undefined;
-    for (const value of values) {
-      const found = schemas.check(shownName, schema, value);
-      if (found === undefined) return { value };
-      finding ??= found;
-    }
-    return finding === undefined ? { value: first } : { finding };
+    if (parameter.allowEmptyValue && first === "") return { value: first };
+    const value = described.firstAllowed(values);
+    const finding = schemas.check(shownName, schema, value);
+    return finding === undefined ? { value } : { finding };
   } catch (error) {
     if (!(error instanceof Malformed)) throw error;
     const form = content ?? styleOf(parameter);

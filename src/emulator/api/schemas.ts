@@ -30,10 +30,11 @@ export class Schemas {
   }
 
   /**
-   * Returns what is wrong with a value. A schema that cannot be checked, such as one with an
-   * unknown kind of pattern, allows all.
+   * Returns what is wrong with a value. A schema that is absent or cannot be checked, such as one
+   * with an unknown kind of pattern, allows all.
    */
   check(name: string, schema: unknown, value: unknown): Finding | undefined {
+    if (schema === undefined) return undefined;
     const isLarge = exceeds(value);
     if (isLarge) this.#withoutUnique ??= withoutUnique(this.#byReference);
     const lookup = (isLarge ? this.#withoutUnique : this.#byReference) ?? {};
