@@ -1,5 +1,5 @@
 // Reads the body of a request by its media type, as the document describes it.
-import { essence, ownMember, rangesOf } from "../http/messages.js";
+import { essence, grouped, ownMember, rangesOf } from "../http/messages.js";
 import type { Finding } from "../rules/checks.js";
 import {
   JSON_TYPE,
@@ -133,16 +133,6 @@ type Encoding = Readonly<Record<string, MemberEncoding>>;
 function readForm(pairs: Pairs, encoding: Encoding, described: Described): object {
   const values = grouped(pairs.map(([key, text]) => [queryDecoded(key), text]));
   return Object.fromEntries(readMembers(values, pairs, encoding, described, queryDecoded));
-}
-
-function grouped<T>(pairs: readonly (readonly [name: string, value: T])[]): Map<string, T[]> {
-  const values = new Map<string, T[]>();
-  for (const [name, value] of pairs) {
-    const own = values.get(name);
-    if (own === undefined) values.set(name, [value]);
-    else own.push(value);
-  }
-  return values;
 }
 
 async function readMultipart(

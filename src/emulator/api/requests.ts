@@ -1,6 +1,6 @@
 // Reads a call as the document describes it: parameters by their style, the body by its media type.
 
-import { readBytes } from "../http/messages.js";
+import { grouped, readBytes } from "../http/messages.js";
 import { decoded } from "../http/router.js";
 import type { EmulatorRules, Finding, Refusal } from "../rules/checks.js";
 import { type BodyReading, type DocumentedBody, readDocumentedBody } from "./bodies.js";
@@ -111,13 +111,8 @@ function readParams(
 
 /** A text, or a list of those with the same name. */
 function byName(pairs: Pairs): Record<string, string | string[]> {
-  const values = new Map<string, string[]>();
-  for (const [key, text] of pairs) {
-    const name = decodedName(key) ?? key;
-    const own = values.get(name) ?? [];
-    own.push(decodedName(text) ?? text);
-    values.set(name, own);
-  }
+  const readable = (text: string) => decodedName(text) ?? text;
+  const values = grouped(pairs.map(([key, text]) => [readable(key), readable(text)]));
   const members = [...values].map(([name, own]) => [name, own.length === 1 ? own[0] : own]);
   return Object.fromEntries(members);
 }

@@ -3,7 +3,7 @@
 import { type OutputUnit, validate } from "@cfworker/json-schema";
 import { ownMember } from "../http/messages.js";
 import type { Finding } from "../rules/checks.js";
-import { isQuotable } from "../rules/shown.js";
+import { isQuotable, shownKind } from "../rules/shown.js";
 
 type Schema = boolean | Readonly<Record<string, unknown>>;
 type Members = Readonly<Record<string, unknown>>;
@@ -70,7 +70,7 @@ export class Schemas {
       expected:
         `${[name, ...place].join("/").slice(0, 200)} with ` +
         `${rule.length > 300 ? `${rule.slice(0, 300)}…` : rule}`,
-      actual: described(there),
+      actual: shownKind(there),
     };
   }
 }
@@ -216,13 +216,6 @@ function keysOf(location: string): string[] {
 function typeName(value: unknown): string {
   if (value === null) return "null";
   return Array.isArray(value) ? "array" : typeof value;
-}
-
-function described(value: unknown): string {
-  if (typeof value === "string") return `a string of length ${value.length}`;
-  if (Array.isArray(value)) return `an array of ${value.length}`;
-  if (typeof value === "object" && value !== null) return "an object";
-  return value === undefined ? "absent" : typeName(value);
 }
 
 function withoutUnique<T>(schema: T): T {

@@ -1,6 +1,6 @@
 // Applies faults to a request: before its handler, after it, or in its place.
 import type { Connection, Sending } from "../http/connection.js";
-import { parseJson, parseObject, readBody } from "../http/messages.js";
+import { isObject, parseJson, parseObject, readBody } from "../http/messages.js";
 import type { Exchange } from "../http/operation.js";
 import { asGrant } from "../oauth.js";
 import { callerOf } from "../variant-b/token-endpoint.js";
@@ -176,7 +176,7 @@ function brokenJson(text: string): string {
 function otherFields(text: string, { fields }: FaultOf<"fields">): string {
   const value = parseJson(text);
   const merged = (one: unknown) => {
-    if (typeof one !== "object" || one === null || Array.isArray(one)) return one;
+    if (!isObject(one)) return one;
     const members = Object.entries({ ...one, ...fields });
     return Object.fromEntries(members.filter(([name]) => fields[name] !== null));
   };

@@ -1,4 +1,4 @@
-// Request bodies and media types.
+// Request bodies, media types, and the reading of names and values.
 
 /** A token request with an RS256 assertion takes about 1 KiB. */
 export const MAXIMUM_BODY_BYTES = 65_536;
@@ -80,6 +80,19 @@ export function ownMember<Value>(
   name: string,
 ): Value | undefined {
   return Object.hasOwn(members, name) ? members[name] : undefined;
+}
+
+/** The values of each name, in the order of the names. */
+export function grouped<Name, T>(
+  pairs: readonly (readonly [name: Name, value: T])[],
+): Map<Name, T[]> {
+  const values = new Map<Name, T[]>();
+  for (const [name, value] of pairs) {
+    const own = values.get(name);
+    if (own === undefined) values.set(name, [value]);
+    else own.push(value);
+  }
+  return values;
 }
 
 /** A media type without its parameters. */

@@ -1,5 +1,6 @@
 // Finds the operation for a method and a path. A parameter may be a part of a segment, as in
 // /reports/{id}.json.
+import { grouped } from "./messages.js";
 
 /** What a request is matched by. The path may have `{parameters}`. */
 export interface Routed {
@@ -36,18 +37,17 @@ export class Router<T extends Routed> {
    * The operations by their number of segments. A segment is the list of its literals, and a
    * parameter stands between every two of them.
    */
-  readonly #byDepth = new Map<
+  readonly #byDepth: Map<
     number,
     { readonly operation: T; readonly segments: readonly string[][] }[]
-  >();
+  >;
 
   constructor(operations: readonly T[]) {
-    for (const operation of operations) {
+    const rows = operations.map((operation) => {
       const segments = operation.path.split("/").map((segment) => segment.split(PARAMETER));
-      const alike = this.#byDepth.get(segments.length);
-      if (alike === undefined) this.#byDepth.set(segments.length, [{ operation, segments }]);
-      else alike.push({ operation, segments });
-    }
+      return [segments.length, { operation, segments }] as const;
+    });
+    this.#byDepth = grouped(rows);
   }
 
   /**

@@ -30,6 +30,12 @@ export function shown(value: unknown): string {
   return render(value, isQuotable);
 }
 
+/** Says what kind of value was received, and nothing of its content. */
+export function shownKind(value: unknown): string {
+  const isScalar = typeof value === "number" || typeof value === "boolean";
+  return isScalar ? typeof value : render(value, () => false);
+}
+
 /** Renders a kid, which may be a thumbprint (RFC 7638) that looks like a token. */
 export function shownKeyId(value: unknown): string {
   return render(value, isShortText);
