@@ -93,7 +93,12 @@ function shownMember(member: PropertyKey): string {
   return typeof member === "number" || isName(String(member)) ? String(member) : "…";
 }
 
-export function isJson(value: unknown): boolean {
+/** A copy of a JSON value, so that later changes to the caller's object have no effect. */
+export const jsonSchema: z.ZodType<unknown> = z
+  .custom(isJson, "must be JSON")
+  .transform((value) => structuredClone(value));
+
+function isJson(value: unknown): boolean {
   try {
     // An object that contains itself throws here; the parser would never end.
     JSON.stringify(value);

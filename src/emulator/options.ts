@@ -5,7 +5,7 @@ import { type Devices, defaultDevices, devicesSchema } from "./api/devices.js";
 import { apiSchema, type EmulatedApi } from "./api/documented.js";
 import { type ApiTypes, type Responses, responsesSchema } from "./api/responses.js";
 import { type ApiRoute, apiRouteSchema } from "./api/route.js";
-import { EmulatorError, isJson, parseInput } from "./errors.js";
+import { EmulatorError, jsonSchema, parseInput } from "./errors.js";
 import { canHaveContent } from "./faults/faults.js";
 import { TOKEN_PATH_B } from "./http/paths.js";
 import type { RuleSettings } from "./rules/checks.js";
@@ -213,7 +213,6 @@ const publicUrl = z
   .refine(isBaseUrl, "must be http or https, without credentials, query or fragment");
 const status = z.number().int().min(400).max(499);
 const successStatus = z.int().min(200).max(299).refine(canHaveContent, "must allow a body");
-const json = z.custom<unknown>(isJson, "must be JSON");
 const rateLimit = z.strictObject({
   requests: z.number().int().min(1),
   windowSeconds: z.number().positive(),
@@ -239,7 +238,7 @@ const refreshPath = z
  * not change these.
  */
 const tokenResponseExtras = z
-  .record(z.string(), json)
+  .record(z.string(), jsonSchema)
   .refine(
     (extras) => !("access_token" in extras || "refresh_token" in extras),
     "must not name a token",
@@ -275,13 +274,13 @@ const schema = z.strictObject({
   tokenResponseExtras: tokenResponseExtras.default({}),
   successStatus: successStatus.default(200),
   userIdType: z.enum(["string", "number"]).default("string"),
-  clientErrorBody: z.record(z.string(), json).nullable().default(null),
+  clientErrorBody: z.record(z.string(), jsonSchema).nullable().default(null),
   clientErrorStatus: status.nullable().default(null),
   bearerStatus: status.default(401),
-  bearerBody: json.default(null),
+  bearerBody: jsonSchema.default(null),
   unauthorizedStatuses: z.array(z.number().int().min(400).max(599)).optional(),
   pluginTokenRefusedStatus: status.optional(),
-  missingCapabilityBody: json.default(null),
+  missingCapabilityBody: jsonSchema.default(null),
   envelope: z.record(z.string().min(1), z.string().min(1)).default({}),
   devices: devicesSchema.optional(),
   rules: z.record(z.string(), z.boolean()).default({}) as z.ZodType<RuleSettings>,
@@ -315,18 +314,8 @@ export function withDefaults(options: EmulatorOptions): Settings {
  */
 export function parseEmulatorOptions(input: unknown): EmulatorOptions {
   const settings = withDefaults(input as EmulatorOptions);
-  const { seed, devices, tokenResponseExtras, bearerBody, clientErrorBody, missingCapabilityBody } =
-    settings;
-  const bodies = { bearerBody, clientErrorBody, missingCapabilityBody };
-  // They are copied, so that later changes to the caller's objects have no effect.
-  const copies = {
-    seed: parseSeed(seed),
-    ...structuredClone({ devices, tokenResponseExtras, ...bodies }),
-  };
-  const given = Object.entries({ ...settings, ...copies }).filter(
-    ([name]) => name in (input as object),
-  );
-  return Object.fromEntries(given);
+  const parsed = { ...settings, seed: parseSeed(settings.seed) };
+  return Object.fromEntries(Object.entries(parsed).filter(([name]) => name in (input as object)));
 }
 
 /** Clients already use its address, its clock and the keys it made, so these cannot change. */

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { z } from "zod";
-import { isJson, issueError, parseInput } from "../errors.js";
+import { issueError, jsonSchema, parseInput } from "../errors.js";
 import { GRANTS, type Grant } from "../oauth.js";
 import type { RandomSource } from "../state/expiring-map.js";
 
@@ -174,7 +174,6 @@ const headerName = z
   .string()
   .regex(HEADER_NAME, "must be a header's name")
   .refine((name) => !OWN_HEADERS.test(name), "is written by the emulator");
-const json = z.custom<Json>(isJson, "must be a JSON value");
 
 const ANY: readonly FaultMoment[] = ["before-token", "after-commit", "resource"];
 /** Those of the faults that alter the real answer. */
@@ -186,7 +185,7 @@ const kinds: Readonly<Record<FaultName, { at: readonly FaultMoment[]; fields?: z
     at: ANY,
     fields: {
       status: z.number().int().min(200).max(599),
-      body: json.optional(),
+      body: jsonSchema.optional(),
       headers: z.record(headerName, headerValue).optional(),
     },
   },
@@ -205,7 +204,7 @@ const kinds: Readonly<Record<FaultName, { at: readonly FaultMoment[]; fields?: z
   },
   "malformed-json": { at: LATE },
   "content-type": { at: LATE, fields: { contentType: headerValue } },
-  fields: { at: LATE, fields: { fields: z.record(z.string(), json) } },
+  fields: { at: LATE, fields: { fields: z.record(z.string(), jsonSchema) } },
   "lost-answer": { at: LATE },
   "duplicate-auth-code": { at: [] },
   "skewed-date": {
@@ -361,20 +360,14 @@ export class EmulatorFaults {
   add(input: Fault): FaultHandle {
     const named = z.looseObject({ name: z.enum(FAULT_NAMES) });
     const { name } = parseInput(named, input, "option_invalid", "fault");
-    const accepted = parseInput(
-      faultSchema(name),
-      input,
-      "option_invalid",
-      `fault ${name}`,
-    ) as Fault;
-    // Later changes to the caller's object have no effect.
-    const parsed = structuredClone(accepted);
+    const what = `fault ${name}`;
+    const parsed = parseInput(faultSchema(name), input, "option_invalid", what) as Fault;
     const operation = parsed.match?.operation;
     // A fault that never applies would make people search for the error in the code under test.
     const known = operation === undefined ? [] : this.#operations();
     if (operation !== undefined && !known.includes(operation)) {
       const issue = `match.operation: must be one of ${known.join(", ")}`;
-      throw issueError("option_invalid", issue, `fault ${name}: `);
+      throw issueError("option_invalid", issue, `${what}: `);
     }
     const seed = parsed.seed ?? (parsed.probability && this.#random.bytes(4).readUInt32BE());
     this.#added += 1;
