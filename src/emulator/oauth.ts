@@ -1,9 +1,9 @@
 // The OAuth that both variants share: grant types, PKCE, and the reading of a token request.
-import { createHash } from "node:crypto";
 import { isMediaType, MAXIMUM_BODY_BYTES, readBody } from "./http/messages.js";
 import { scopeSchema } from "./registrations/fields.js";
 import { type EmulatorRules, type Finding, type Refusal, unless } from "./rules/checks.js";
 import { shown } from "./rules/shown.js";
+import { sha256 } from "./state/expiring-map.js";
 
 export type Grant = "client_credentials" | "authorization_code" | "refresh_token";
 
@@ -48,8 +48,8 @@ export function wrongVerifier(
   if (!CODE_VERIFIER.test(codeVerifier)) {
     return { expected, actual: "not 43 to 128 unreserved characters" };
   }
-  const challenge = createHash("sha256").update(codeVerifier).digest("base64url");
-  return unless(challenge === codeChallenge, expected, "a verifier of another challenge");
+  const isRight = sha256(codeVerifier) === codeChallenge;
+  return unless(isRight, expected, "a verifier of another challenge");
 }
 
 /** How requested scopes are malformed or not among the permitted ones. Undefined permits all. */

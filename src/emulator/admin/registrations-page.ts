@@ -1,10 +1,10 @@
 // One page for each kind of record, with forms that register, change and unregister one.
-import { createHash } from "node:crypto";
 import { html } from "hono/html";
 import { parseObject } from "../http/messages.js";
 import type { Markup } from "../pages/page.js";
 import type { RegisteredKey } from "../registrations/keys.js";
 import { unregister } from "../state/deployment.js";
+import { sha256 } from "../state/expiring-map.js";
 import { confirmation, foldedForm, form, formField, membersField, readMembers } from "./form.js";
 import { type AdminPage, type AdminView, facts } from "./view.js";
 
@@ -185,6 +185,6 @@ function shownValue(value: unknown): string {
 /** A key with its thumbprint (RFC 7638). */
 function keyLine({ kid, publicKey }: RegisteredKey): Markup {
   const { e, kty, n } = publicKey.export({ format: "jwk" });
-  const thumbprint = createHash("sha256").update(JSON.stringify({ e, kty, n })).digest("base64url");
+  const thumbprint = sha256(JSON.stringify({ e, kty, n }));
   return html`<p><code>${kid ?? "no kid"}</code> <span class="quiet">SHA-256 <code>${thumbprint}</code></span></p>`;
 }

@@ -1,10 +1,10 @@
 // The session of one browser at the host application or at the authorization server, kept by a
 // cookie.
-import { createHash } from "node:crypto";
 import { parse, serialize } from "hono/utils/cookie";
 import type { Arrival } from "../http/operation.js";
 import type { OperatorIdentity } from "../registrations/operators.js";
 import type { KeptSession } from "../state/deployment.js";
+import { sha256 } from "../state/expiring-map.js";
 import { readText } from "./page.js";
 
 /** Milliseconds after the sign-in. The description shows no limit. */
@@ -89,7 +89,7 @@ export async function readOwnForm(visit: Visit): Promise<URLSearchParams | undef
 
 /** The token is derived from the cookie, so that it need not be stored. */
 function formTokenOf(value: string): string {
-  return createHash("sha256").update(`form ${value}`).digest("base64url");
+  return sha256(`form ${value}`);
 }
 
 /**

@@ -1,10 +1,10 @@
 // Records the last launch (description, section 5.3) or login (section 5.8) step by step, for the
 // page at /_emulator. Secrets are reduced to their length.
-import { createHash } from "node:crypto";
 import type { ApiClient } from "../registrations/clients.js";
 import { isSameRedirectUri, scopeSchema } from "../registrations/fields.js";
 import type { Refusal } from "../rules/checks.js";
 import type { RuleId } from "../rules.js";
+import { sha256 } from "../state/expiring-map.js";
 
 /**
  * `front` is the host or the authorization server. `client` is the plugin's backend or the API
@@ -95,7 +95,7 @@ export class Flow {
   ): void {
     const given = Object.entries(fields).filter(([, value]) => value !== undefined);
     const shown = given.map(([field, value]) => [field, shownValue(field, value, this.#public)]);
-    const hashed = link === undefined ? undefined : hash(link);
+    const hashed = link === undefined ? undefined : sha256(link);
     this.steps.push({
       at: this.#clock(),
       name,
@@ -109,7 +109,7 @@ export class Flow {
   }
 
   isLinkedBy(secret: string): boolean {
-    const hashed = hash(secret);
+    const hashed = sha256(secret);
     return this.steps.some(({ link }) => link === hashed);
   }
 }
@@ -145,10 +145,6 @@ function shownValue(name: string, value: unknown, known: ReadonlySet<string>): s
   if (typeof value === "object" && value !== null)
     return `an object of ${Object.keys(value).join(", ")}`;
   return String(value);
-}
-
-function hash(secret: string): string {
-  return createHash("sha256").update(secret).digest("base64url");
 }
 
 interface Recording {

@@ -43,12 +43,12 @@ export class ExpiringMap<Value extends Ending> {
 
   /** Returns a value that may have expired. */
   find(key: string | undefined): Value | undefined {
-    return key === undefined ? undefined : this.#byHash.get(hashOf(key));
+    return key === undefined ? undefined : this.#byHash.get(sha256(key));
   }
 
   set(key: string, value: Value): void {
     const values = this.#byHash;
-    values.set(hashOf(key), value);
+    values.set(sha256(key), value);
     if (values.size < this.#sweepAt) return;
     const { clock, memoryMs } = this.#keeping;
     const forgotten = clock() - memoryMs;
@@ -72,7 +72,7 @@ export class ExpiringMap<Value extends Ending> {
   }
 
   delete(key: string): void {
-    this.#byHash.delete(hashOf(key));
+    this.#byHash.delete(sha256(key));
   }
 
   /** Replaces each value by the result of `revision`; if that is undefined, deletes it. */
@@ -109,8 +109,9 @@ export class SecretMap<Value extends Ending> extends ExpiringMap<Value> {
   }
 }
 
-function hashOf(key: string): string {
-  return createHash("sha256").update(key).digest("base64url");
+/** The SHA-256 of a text, in base64url without padding. */
+export function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("base64url");
 }
 
 /** Keeps the newest `capacity` entries. Appending takes constant time. */

@@ -1,6 +1,5 @@
 // A launch of a user-interface plugin: the host application opens it, and authorises it once for a
 // code challenge.
-import { createHash } from "node:crypto";
 import { z } from "zod";
 import { type EmulatorError, parseInput } from "../errors.js";
 import { isCodeChallenge } from "../oauth.js";
@@ -11,6 +10,7 @@ import { pluginNames } from "../registrations/plugins.js";
 import { type Refusal, refusalError, unless } from "../rules/checks.js";
 import { shown } from "../rules/shown.js";
 import type { Deployment } from "../state/deployment.js";
+import { sha256 } from "../state/expiring-map.js";
 import type { LaunchIdentity } from "./launch-codes.js";
 
 /** Milliseconds. The description shows no limit. */
@@ -134,7 +134,7 @@ function issueCode(deployment: Deployment, attempt: AuthorizationAttempt): Launc
 
 /** Derived from the opaque_code, so that it need not be stored. */
 function stateOf(opaqueCode: string): string {
-  return createHash("sha256").update(`state ${opaqueCode}`).digest("base64url");
+  return sha256(`state ${opaqueCode}`);
 }
 
 function checkPlugin(
