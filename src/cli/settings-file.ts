@@ -22,7 +22,7 @@ export async function readSettingsFile(
   parseJsonOf("--settings", path, text);
   try {
     return parseFile(text, path, (content) => {
-      const settings = parseInput(deploymentSettings, content, "option_invalid", path);
+      const settings = parseInput(deploymentSettings, content, path);
       check(settings);
       return settings;
     });

@@ -292,7 +292,7 @@ export function createEmulator<T extends ApiTypes = ApiTypes>(
       return abortable(answer(request, new InProcessConnection(request, input)), request.signal);
     },
     async listen(options = {}) {
-      const address = parseInput(addressSchema, options, "option_invalid", "listen");
+      const address = parseInput(addressSchema, options, "listen");
       if (isListening)
         throw new EmulatorError(
           "already_listening",
@@ -336,7 +336,7 @@ export function createEmulator<T extends ApiTypes = ApiTypes>(
     launch: (identity) => launchInProcess(() => deployment, identity),
     login: (request) => loginInProcess(deployment, request),
     testKey(plugin) {
-      const key = testKeys.find(parseInput(testKeySchema, plugin, "option_invalid", "plugin"));
+      const key = testKeys.find(parseInput(testKeySchema, plugin, "plugin"));
       if (key !== undefined) return key;
       const problem = "this emulator made no key for a plugin of that tenant and client_id";
       throw new EmulatorError("not_registered", `${problem}. Register the plugin without a jwks.`);

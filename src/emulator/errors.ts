@@ -73,8 +73,8 @@ export const ISSUE_PATH: RegExp = /^([\w.…-]+): /;
 export function parseInput<Output>(
   schema: z.ZodType<Output>,
   input: unknown,
-  code: EmulatorErrorCode,
   what: string,
+  code: EmulatorErrorCode = "option_invalid",
 ): Output {
   let issues = ["cannot be read"];
   try {

@@ -305,7 +305,7 @@ type Given<Options> = { readonly [Name in keyof Options]-?: Exclude<Options[Name
 
 /** Gives options that are undefined their defaults. @throws EmulatorError `option_invalid` */
 export function withDefaults(options: EmulatorOptions): Settings {
-  return parseInput<Settings>(schema, options, "option_invalid", "createEmulator");
+  return parseInput<Settings>(schema, options, "createEmulator");
 }
 
 /**

@@ -359,9 +359,9 @@ export class EmulatorFaults {
    */
   add(input: Fault): FaultHandle {
     const named = z.looseObject({ name: z.enum(FAULT_NAMES) });
-    const { name } = parseInput(named, input, "option_invalid", "fault");
+    const { name } = parseInput(named, input, "fault");
     const what = `fault ${name}`;
-    const parsed = parseInput(faultSchema(name), input, "option_invalid", what) as Fault;
+    const parsed = parseInput(faultSchema(name), input, what) as Fault;
     const operation = parsed.match?.operation;
     // A fault that never applies would make people search for the error in the code under test.
     const known = operation === undefined ? [] : this.#operations();

@@ -83,7 +83,7 @@ export class CustomerLog {
    * @throws EmulatorError `option_invalid` if a name is unknown
    */
   entries(filter: CustomerLogFilter = {}): CustomerLogEntry[] {
-    const wanted = parseInput(schema, filter, "option_invalid", "customer log filter");
+    const wanted = parseInput(schema, filter, "customer log filter");
     return this.#entries.newest().filter(entryMatcher({ ...wanted }));
   }
 

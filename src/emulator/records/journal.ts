@@ -104,7 +104,7 @@ const filterSchema: z.ZodType<JournalFilter> = z.strictObject({
 
 /** @throws EmulatorError `option_invalid` */
 function journalFilter(input: JournalFilter): (entry: JournalEntry) => boolean {
-  const { path, ...wanted } = parseInput(filterSchema, input, "option_invalid", "journal filter");
+  const { path, ...wanted } = parseInput(filterSchema, input, "journal filter");
   return entryMatcher({ ...wanted, path: path && shownPath(path) });
 }
 
@@ -178,12 +178,7 @@ export class Journal {
    */
   async waitFor(filter: JournalFilter = {}, options: WaitOptions = {}): Promise<JournalEntry[]> {
     const matches = journalFilter(filter);
-    const { count, signal, timeoutMs } = parseInput(
-      waitSchema,
-      options,
-      "option_invalid",
-      "waitFor",
-    );
+    const { count, signal, timeoutMs } = parseInput(waitSchema, options, "waitFor");
     signal?.throwIfAborted();
     let seen = this.#entries.newest().filter(matches);
     if (seen.length >= count) return seen;

@@ -48,7 +48,7 @@ export class Registry<
 
   register(input: unknown): void {
     const { noun, registration, identity, isTaken, create } = this.kind;
-    const sheet = parseInput(registration, input, "registration_invalid", noun);
+    const sheet = parseInput(registration, input, noun, "registration_invalid");
     const { name, id, tenantId } = this.#nameOf(identity.parse(sheet));
     if (this.#entries.has(name) || isTaken?.(id)) {
       const where = tenantId === undefined ? "" : ` in ${tenantId}`;
@@ -59,7 +59,7 @@ export class Registry<
 
   update(input: unknown, now: number): void {
     const { noun, update, identity, create } = this.kind;
-    const change = parseInput(update, input, "registration_invalid", `${noun} update`);
+    const change = parseInput(update, input, `${noun} update`, "registration_invalid");
     const { name, entry } = this.#registered(identity.parse(change));
     const given = Object.entries(change).filter(([, value]) => value !== undefined);
     const members = Object.entries({ ...entry.sheet, ...Object.fromEntries(given) });
@@ -70,7 +70,7 @@ export class Registry<
   unregister(input: unknown): Item {
     const { noun, identity } = this.kind;
     const { name, entry } = this.#registered(
-      parseInput(identity, input, "registration_invalid", noun),
+      parseInput(identity, input, noun, "registration_invalid"),
     );
     this.#entries.delete(name);
     return entry.item;

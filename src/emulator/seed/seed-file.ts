@@ -72,7 +72,7 @@ export function parseSeedFile(text: string, name: string): EmulatorOptions {
 
 /** @throws EmulatorError with issues that begin with the path of the mistake. */
 function check(content: unknown): EmulatorOptions {
-  const { options = {}, ...seed } = parseInput(schema, content, "seed_invalid", "seed file");
+  const { options = {}, ...seed } = parseInput(schema, content, "seed file", "seed_invalid");
   const problems = issuesOf("options", () => {
     const settings = withDefaults(parseEmulatorOptions(options));
     new EmulatorRules(settings.rules);

@@ -58,7 +58,7 @@ const schema = z.strictObject({
  * @throws EmulatorError `seed_invalid`
  */
 export function parseSeed(input: unknown): EmulatorSeed {
-  return parseInput<unknown>(schema, input, "seed_invalid", "seed") as EmulatorSeed;
+  return parseInput<unknown>(schema, input, "seed", "seed_invalid") as EmulatorSeed;
 }
 
 const kinds = ["plugins", "serviceAccounts", "apiClients", "operators"] as const;

@@ -122,7 +122,7 @@ export class EmulatorClock {
    * @throws EmulatorError `sleep_timeout`
    */
   async skipSleep(options: { readonly timeoutMs?: number | undefined } = {}): Promise<number> {
-    const { timeoutMs } = parseInput(skipSchema, options, "option_invalid", "skipSleep");
+    const { timeoutMs } = parseInput(skipSchema, options, "skipSleep");
     const startedAt = performance.now();
     while (this.#sleeps.size === 0) {
       if (performance.now() - startedAt > timeoutMs)

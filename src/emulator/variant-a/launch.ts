@@ -181,13 +181,13 @@ const initSchema = z.strictObject({
  * reset.
  */
 export function launchInProcess(current: () => Deployment, input: unknown): Launch {
-  const identity = parseInput(launchSchema, input, "option_invalid", "launch");
+  const identity = parseInput(launchSchema, input, "launch");
   const opened = openLaunch(current(), identity);
   if ("rule" in opened) throw refusedLaunch(opened);
   return {
     ...opened,
     authorize(init) {
-      const read = parseInput(initSchema, init, "option_invalid", "authorize");
+      const read = parseInput(initSchema, init, "authorize");
       const { codeChallenge, opaqueCode = opened.opaqueCode } = read;
       const answer = authorizeLaunch(current(), { ...identity, opaqueCode, codeChallenge });
       if ("rule" in answer) throw refusedLaunch(answer);

@@ -239,7 +239,7 @@ export function loginInProcess(deployment: Deployment, input: unknown): { callba
     tenantId: z.string().optional(),
     decision: z.enum(["allow", "deny"]).default("allow"),
   });
-  const login = parseInput(schema, input, "option_invalid", "login");
+  const login = parseInput(schema, input, "login");
   const url = new URL(login.url, base);
   if (!url.pathname.endsWith(AUTHORIZATION_PATH)) {
     const message = `the URL is not the authorization endpoint ${AUTHORIZATION_PATH}`;
