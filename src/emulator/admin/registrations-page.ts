@@ -100,10 +100,7 @@ export const registrationPages: readonly AdminPage[] = kinds.map((kind) => {
         deployment[registry].register({ ...readMembers(sent), ...hidden });
       },
       [`${path}/update`]: ({ deployment }, sent) =>
-        deployment[registry].update(
-          { ...readMembers(sent), ...identityIn(sent) },
-          deployment.clock(),
-        ),
+        deployment[registry].update({ ...readMembers(sent), ...identityIn(sent) }),
       [`${path}/unregister`]: ({ deployment }, sent) =>
         unregister(deployment, registry, identityIn(sent)),
     },

@@ -126,14 +126,14 @@ export class Plugins extends Registry<
   [tenantId: string, clientId: string],
   PluginRegistration
 > {
-  constructor(narrowingDelayMs: number, testKeys: JwksSource) {
+  constructor(clock: () => number, narrowingDelayMs: number, testKeys: JwksSource) {
     super({
       noun: "plugin",
       registration: pluginSchema,
       update: pluginUpdateSchema,
       identity: identitySchema(pluginIdentity, pluginNames),
       key: ["tenantId", "clientId"],
-      create: (sheet, previous, now) => {
+      create: (sheet, previous) => {
         const {
           tenantId,
           clientId,
@@ -147,6 +147,7 @@ export class Plugins extends Registry<
           const issue = "pageUrl: only a user-interface plugin has a page";
           throw issueError("registration_invalid", issue, "plugin: ");
         }
+        const now = clock();
         // "A narrowing of the grant takes effect within minutes without the token changing"
         // (section 2.1).
         const until = now + narrowingDelayMs;

@@ -19,7 +19,7 @@ interface Kind<Item, Registration> {
   /** Whether another kind of registration has this id. */
   isTaken?(id: string): boolean;
   /** `previous` is the record that an update replaces. */
-  create(sheet: Registration, previous: Item | undefined, now: number): Item;
+  create(sheet: Registration, previous?: Item): Item;
 }
 
 /** Records are replaced as a whole, so a request in flight sees one consistent state. */
@@ -54,17 +54,17 @@ export class Registry<
       const where = tenantId === undefined ? "" : ` in ${tenantId}`;
       throw new EmulatorError("already_registered", `${noun}: ${id} is already registered${where}`);
     }
-    this.#entries.set(name, { sheet, item: create(sheet, undefined, 0) });
+    this.#entries.set(name, { sheet, item: create(sheet) });
   }
 
-  update(input: unknown, now: number): void {
+  update(input: unknown): void {
     const { noun, update, identity, create } = this.kind;
     const change = parseInput(update, input, `${noun} update`, "registration_invalid");
     const { name, entry } = this.#registered(identity.parse(change));
     const given = Object.entries(change).filter(([, value]) => value !== undefined);
     const members = Object.entries({ ...entry.sheet, ...Object.fromEntries(given) });
     const sheet = Object.fromEntries(members.filter(([, value]) => value !== null)) as Registration;
-    this.#entries.set(name, { sheet, item: create(sheet, entry.item, now) });
+    this.#entries.set(name, { sheet, item: create(sheet, entry.item) });
   }
 
   unregister(input: unknown): Item {

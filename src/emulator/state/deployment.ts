@@ -160,7 +160,7 @@ export function createDeployment(
     switches: new EmulatorRules(settings.rules),
     publicUrl: lasting.publicUrl,
     rateWindows: new SlidingWindow(clock),
-    plugins: new Plugins(settings.narrowingDelayMs, lasting.testKeys),
+    plugins: new Plugins(clock, settings.narrowingDelayMs, lasting.testKeys),
     serviceAccounts,
     apiClients,
     operators: new Operators(),
