@@ -2,7 +2,7 @@
 // and the rules.
 import { html } from "hono/html";
 import { issueError } from "../errors.js";
-import type { Fault, FaultName, FaultReport } from "../faults/faults.js";
+import { FAULT_NAMES, type Fault, type FaultName, type FaultReport } from "../faults/faults.js";
 import { AUTHORIZATION_PATH, TOKEN_PATH_A, TOKEN_PATH_B } from "../http/paths.js";
 import { linkTo, type Markup } from "../pages/page.js";
 import { emulatorRules, type RuleId } from "../rules.js";
@@ -125,17 +125,16 @@ const EXAMPLES: Readonly<Record<FaultName, object>> = {
   "duplicate-auth-code": {},
   "skewed-date": { byMs: -60_000 },
 };
-const faultNames = Object.keys(EXAMPLES) as FaultName[];
 
 function faultForms(view: AdminView): Markup {
   const asked = view.query.get("name");
-  const name = faultNames.find((known) => known === asked) ?? "status";
+  const name = FAULT_NAMES.find((known) => known === asked) ?? "status";
   const choose = (other: FaultName) =>
     html`<li><a href="${linkTo(view.deployment, `${ADMIN_PATH}/faults`)}?name=${other}#arm"${other === name ? html` aria-current="true"` : ""}>${other}</a></li>`;
   const hint = "A JSON object: what the fault needs, and at, count, match, probability and seed.";
   const members = membersField(EXAMPLES[name], hint);
   const content = html`${formField(view, "arm", members)}<button class="primary">Arm it</button>`;
-  const choices = html`<nav aria-label="Faults"><ul class="choices">${faultNames.map(choose)}</ul></nav>
+  const choices = html`<nav aria-label="Faults"><ul class="choices">${FAULT_NAMES.map(choose)}</ul></nav>
 ${form(view, { id: "arm", action: `/faults?name=${name}`, hidden: { name }, content })}`;
   return html`${panel("armed", "Armed", livePart(view, "faults", armed))}${panel("arm-name", `Arm: ${name}`, choices)}`;
 }

@@ -11,7 +11,6 @@ import { type AdminPage, type AdminView, facts } from "./view.js";
 interface RecordKind {
   readonly path: string;
   readonly title: string;
-  readonly one: string;
   readonly note: string;
   readonly unregistering: string;
   /** What stands in the form that registers one. */
@@ -31,7 +30,6 @@ const kinds: readonly RecordKind[] = [
   {
     path: "/plugins",
     title: "Plugins",
-    one: "plugin",
     note:
       "A change takes effect with the next request, also for tokens already issued. " +
       "Fewer scopes or devices take effect after narrowingDelayMs. " +
@@ -45,7 +43,6 @@ const kinds: readonly RecordKind[] = [
   {
     path: "/accounts",
     title: "Service accounts",
-    one: "service account",
     note: "A secret takes effect with the next request, scopes with the next token.",
     unregistering:
       "Its secret is refused from the next request on, and its tokens are revoked for good.",
@@ -57,7 +54,6 @@ const kinds: readonly RecordKind[] = [
   {
     path: "/clients",
     title: "API clients",
-    one: "API client",
     note:
       "A change takes effect with the next login. " +
       "A client without a secret is public, and one without a tenant serves the people of " +
@@ -73,7 +69,6 @@ const kinds: readonly RecordKind[] = [
   {
     path: "/operators",
     title: "Operators",
-    one: "operator",
     note:
       "Capabilities take effect with the next call: " +
       "a token permits only what its person may do.",
@@ -108,7 +103,8 @@ export const registrationPages: readonly AdminPage[] = kinds.map((kind) => {
 });
 
 function body(view: AdminView, kind: RecordKind): Markup {
-  const { path, one, note, example, secret, registry } = kind;
+  const { path, note, example, secret, registry } = kind;
+  const { noun } = view.deployment[registry].kind;
   const records: readonly object[] = view.deployment[registry].list();
   const members = membersField(
     example,
@@ -119,8 +115,8 @@ ${secret === undefined ? "" : formField(view, "register", { name: secret, kind: 
 <button class="primary">Register</button>`;
   const shape = { id: "register", action: `${path}/register`, content };
   return html`<p>${note}</p>
-<section class="panel">${foldedForm(view, `Register a new ${one}`, shape)}</section>
-${records.length === 0 ? html`<p class="quiet">No ${one} is registered.</p>` : records.map((record) => registration(view, kind, { ...record }))}`;
+<section class="panel">${foldedForm(view, `Register a new ${noun}`, shape)}</section>
+${records.length === 0 ? html`<p class="quiet">No ${noun} is registered.</p>` : records.map((record) => registration(view, kind, { ...record }))}`;
 }
 
 function registration(
