@@ -289,18 +289,13 @@ const schema = z.strictObject({
   randomSeed: z.number().int().optional(),
 });
 
-type Defaulted = Exclude<
-  keyof EmulatorOptions,
-  | "now"
-  | "publicUrl"
-  | "unauthorizedStatuses"
-  | "pluginTokenRefusedStatus"
-  | "devices"
-  | "randomSeed"
->;
+/** The options that have no default. */
+type Optional =
+  | ("now" | "publicUrl" | "unauthorizedStatuses")
+  | ("pluginTokenRefusedStatus" | "devices" | "randomSeed");
 
 export type Settings = EmulatorOptions &
-  Given<Pick<EmulatorOptions, Defaulted>> & { readonly refreshTokens: Given<RefreshTokenOptions> };
+  Given<Omit<EmulatorOptions, Optional>> & { readonly refreshTokens: Given<RefreshTokenOptions> };
 type Given<Options> = { readonly [Name in keyof Options]-?: Exclude<Options[Name], undefined> };
 
 /** Gives options that are undefined their defaults. @throws EmulatorError `option_invalid` */

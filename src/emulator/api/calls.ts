@@ -207,7 +207,6 @@ function checkCall(
   devices: readonly string[] | undefined,
 ): Refusal | undefined {
   const { variant, clientId, userId } = token;
-  const person = userId === undefined ? undefined : operators.find(token.tenantId, userId);
   const plugin = variant === "A" ? plugins.find(token.tenantId, clientId) : undefined;
   const now = clock();
   const issuedAt = token.expiresAt - settings.tokenLifetimeSeconds * 1000;
@@ -223,7 +222,10 @@ function checkCall(
       login: authorizations.find(token.authorizationId),
       plugin,
       grants: plugin === undefined ? [] : grantsInForce(plugin, now, issuedAt),
-      capabilities: userId === undefined ? undefined : (person?.capabilities ?? new Set()),
+      capabilities:
+        userId === undefined
+          ? undefined
+          : (operators.find(token.tenantId, userId)?.capabilities ?? new Set()),
     },
   );
 }

@@ -42,9 +42,10 @@ export async function answerClientRequest(
   const { customerLog, settings, switches } = deployment;
   const read = await readRequest(switches, request, grants);
   const answered = recordTokenRequest(deployment, read);
-  const caller = "rule" in read ? {} : callerOf(deployment, read);
-  if (!("rule" in read)) Object.assign(note, { grant: read.grant, ...caller });
-  const outcome = "rule" in read ? read : grantTokens(deployment, read);
+  const isRead = !("rule" in read);
+  const caller = isRead ? callerOf(deployment, read) : {};
+  if (isRead) Object.assign(note, { grant: read.grant, ...caller });
+  const outcome = isRead ? grantTokens(deployment, read) : read;
   if ("rule" in outcome) {
     // Errors are not shown. By default they have the shape of RFC 6749 section 5.2 and quote the
     // rule.
