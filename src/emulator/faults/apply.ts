@@ -26,7 +26,7 @@ export async function underFaults(
     note.tenantId ??= caller.tenantId;
     note.grant ??= caller.grant;
     if (caller.isKnown) note.clientId ??= caller.clientId;
-    const instead = first.name === "lost-answer" ? undefined : answerInstead(asked, first);
+    const instead = answerInstead(asked, first);
     if (instead !== undefined) return instead;
     if (first.name === "slow" && !isApi) {
       await wait(first.delayMs ?? 0, asked.connection.gone, faults.ended.signal);
@@ -57,7 +57,7 @@ function factsOf({ request, note }: Exchange, caller: Caller): FaultMatch {
 function answerInstead({ deployment, sending }: Exchange, fault: Fault): Response | undefined {
   if (fault.name === "status") return statusAnswer(fault);
   if (fault.name === "rate-limited") return rateLimitedAnswer(fault, deployment.clock());
-  return fault.name === "reset" || fault.name === "lost-answer" ? noAnswer(sending) : undefined;
+  return fault.name === "reset" ? noAnswer(sending) : undefined;
 }
 
 async function changed(
@@ -66,6 +66,8 @@ async function changed(
   answer: Response,
 ): Promise<Response> {
   switch (fault.name) {
+    case "lost-answer":
+      return noAnswer(sending);
     case "malformed-json":
       return withJson(answer, brokenJson);
     case "content-type":

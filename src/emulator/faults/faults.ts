@@ -240,20 +240,15 @@ export const faultMatchFields: {
 const TOKEN_OPERATION = "requestToken";
 
 function faultSchema(name: FaultName): z.ZodType {
-  return z
-    .strictObject({
-      name: z.literal(name),
-      count: z.union([z.number().int().min(1), z.literal("always")]).optional(),
-      match: z.strictObject(faultMatchFields).optional(),
-      probability: z.number().gt(0).max(1).optional(),
-      seed: z.number().int().optional(),
-      at: momentSchema(kinds[name].at),
-      ...kinds[name].fields,
-    })
-    .superRefine((fault, context) => {
-      const [field, message] = conflict(fault as unknown as Fault) ?? [];
-      if (field !== undefined) context.addIssue({ code: "custom", path: [field], message });
-    });
+  return z.strictObject({
+    name: z.literal(name),
+    count: z.union([z.number().int().min(1), z.literal("always")]).optional(),
+    match: z.strictObject(faultMatchFields).optional(),
+    probability: z.number().gt(0).max(1).optional(),
+    seed: z.number().int().optional(),
+    at: momentSchema(kinds[name].at),
+    ...kinds[name].fields,
+  });
 }
 
 /** The moment that the fault gives, or the first of its kind that fits the operation it matches. */
@@ -271,10 +266,10 @@ function momentSchema(moments: readonly FaultMoment[]): z.ZodType {
   return z.enum([first, ...others], `must be one of ${moments.join(", ")}`).optional();
 }
 
-/** Returns the name of the wrong one of two members that contradict each other, and the reason. */
-function conflict(fault: Fault): readonly [field: string, why: string] | undefined {
+/** Returns which of two members that contradict each other is wrong, and the reason. */
+function conflict(fault: Fault): string | undefined {
   if (fault.seed !== undefined && fault.probability === undefined)
-    return ["seed", "needs a probability"];
+    return "seed: needs a probability";
   const operation = fault.match?.operation;
   if (operation !== undefined && fault.name !== "duplicate-auth-code") {
     const isToken = operation === TOKEN_OPERATION;
@@ -282,16 +277,16 @@ function conflict(fault: Fault): readonly [field: string, why: string] | undefin
       const others = kinds[fault.name].at
         .filter((moment) => isToken === (moment !== "resource"))
         .join(" or ");
-      return ["at", `does not fit ${operation}: it must be ${others}`];
+      return `at: does not fit ${operation}: it must be ${others}`;
     }
   }
   if (fault.name === "slow" && fault.at === "before-token") {
-    if (fault.delayMs === undefined) return ["delayMs", "is required at before-token"];
+    if (fault.delayMs === undefined) return "delayMs: is required at before-token";
     if (fault.bytesPerSecond !== undefined)
-      return ["bytesPerSecond", "must be left out at before-token"];
+      return "bytesPerSecond: must be left out at before-token";
   }
   if (fault.name === "status" && !canHaveContent(fault.status) && fault.body !== undefined) {
-    return ["body", `must be left out: an answer with status ${fault.status} has none`];
+    return `body: must be left out: an answer with status ${fault.status} has none`;
   }
   return undefined;
 }
@@ -362,13 +357,8 @@ export class EmulatorFaults {
     const { name } = parseInput(named, input, "fault");
     const what = `fault ${name}`;
     const parsed = parseInput(faultSchema(name), input, what) as Fault;
-    const operation = parsed.match?.operation;
-    // A fault that never applies would make people search for the error in the code under test.
-    const known = operation === undefined ? [] : this.#operations();
-    if (operation !== undefined && !known.includes(operation)) {
-      const issue = `match.operation: must be one of ${known.join(", ")}`;
-      throw issueError("option_invalid", issue, `${what}: `);
-    }
+    const issue = conflict(parsed) ?? this.#unknownOperation(parsed);
+    if (issue !== undefined) throw issueError("option_invalid", issue, `${what}: `);
     const seed = parsed.seed ?? (parsed.probability && this.#random.bytes(4).readUInt32BE());
     this.#added += 1;
     const fault = { ...parsed, ...(seed !== undefined && { seed }) };
@@ -381,6 +371,15 @@ export class EmulatorFaults {
       },
       remove: () => this.remove(armed.id),
     };
+  }
+
+  /** A fault that never applies would make people search for the error in the code under test. */
+  #unknownOperation({ match: { operation } = {} }: Fault): string | undefined {
+    if (operation === undefined) return undefined;
+    const known = this.#operations();
+    return known.includes(operation)
+      ? undefined
+      : `match.operation: must be one of ${known.join(", ")}`;
   }
 
   /** The faults that are still armed, oldest first. */
