@@ -282,7 +282,8 @@ export function createEmulator<T extends ApiTypes = ApiTypes>(
     // A request ends on this state even if a reset comes meanwhile.
     const arrivedAt = { app, deployment };
     const page = await admin(request, connection);
-    return page ?? arrivedAt.app(arrivedAt.deployment, request, connection);
+    if (page !== undefined) return request.method === "HEAD" ? new Response(null, page) : page;
+    return arrivedAt.app(arrivedAt.deployment, request, connection);
   };
 
   const emulator: Emulator = {

@@ -50,8 +50,8 @@ for (const page of pages) {
 }
 
 /**
- * Returns a function that answers a request, or resolves with undefined for a request to another
- * path. `current` returns the current deployment, which `reset` replaces; `prefix` is the path of
+ * Returns a function that answers a request, a HEAD like a GET, or resolves with undefined for a
+ * request to another path. `current` returns the current deployment, which `reset` replaces; `prefix` is the path of
  * the public URL.
  */
 export function createAdmin(
@@ -62,7 +62,7 @@ export function createAdmin(
   // One token for all pages, so that forms already on a screen survive a moved clock and a reset.
   const formToken = randomBytes(32).toString("base64url");
   const under = pathUnder(prefix);
-  const answer = async (request: Request, { remoteAddress }: Connection) => {
+  return async (request, { remoteAddress }) => {
     // Most requests are not for this page, so check before parsing anything.
     if (!request.url.includes(ADMIN_PATH)) return undefined;
     const deployment = current();
@@ -94,12 +94,6 @@ export function createAdmin(
     const chosen = methods.get(request.method);
     const allow = [...methods.keys()].join(", ");
     return chosen?.(view, request) ?? plain(405, "method_not_allowed", { allow });
-  };
-  return async (request, connection) => {
-    const response = await answer(request, connection);
-    return response !== undefined && request.method === "HEAD"
-      ? new Response(null, response)
-      : response;
   };
 }
 
