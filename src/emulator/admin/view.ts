@@ -1,7 +1,7 @@
 // What the pages at /_emulator share: the shape of a page, and small pieces of markup.
 import { html } from "hono/html";
 import { linkTo, type Markup } from "../pages/page.js";
-import type { FlowIdentity } from "../records/flow.js";
+import type { KnownIdentity } from "../registrations/fields.js";
 import type { Deployment } from "../state/deployment.js";
 
 /** The path of the overview; every other path of the admin page is under it. */
@@ -21,7 +21,7 @@ export interface AdminView {
   };
 }
 
-export type Part = (view: AdminView) => Markup;
+type Part = (view: AdminView) => Markup;
 type Action = (view: AdminView, fields: URLSearchParams) => void;
 
 export interface AdminPage {
@@ -57,7 +57,7 @@ export function facts(rows: Readonly<Record<string, string | Markup>>): Markup {
   return html`<dl class="facts">${Object.entries(rows).map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
-export function identityLine({ tenantId, clientId, userId }: FlowIdentity): Markup | "" {
+export function identityLine({ tenantId, clientId, userId }: KnownIdentity): Markup | "" {
   const names = [tenantId, clientId, userId].filter((name) => name !== undefined);
   return names.length === 0 ? "" : html`<span class="quiet">${names.join(" · ")}</span>`;
 }

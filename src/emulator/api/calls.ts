@@ -3,6 +3,7 @@
 
 import { isObject, ownMember, parseJson, parseObject, readBody } from "../http/messages.js";
 import type { Arrival } from "../http/operation.js";
+import type { KnownIdentity } from "../registrations/fields.js";
 import { grantsInForce, type Plugin } from "../registrations/plugins.js";
 import { answerTo, type Checks, firstRefusal, type Refusal, unless } from "../rules/checks.js";
 import { shown } from "../rules/shown.js";
@@ -20,7 +21,7 @@ export async function answerApiCall(
   const pathTenantId = variant === "A" ? parameters.tenantId : undefined;
   const respond = route.respond ?? (() => ({ operationId: route.operationId, parameters }));
   /** Whom the log names; the caller of an anonymous route stays unknown. */
-  let logged: { tenantId: string | undefined; clientId?: string } = { tenantId: pathTenantId };
+  let logged: KnownIdentity = { tenantId: pathTenantId };
   let caller: Pick<ApiCall, "tenantId" | "clientId" | "userId" | "devices"> = {
     tenantId: pathTenantId ?? "",
     clientId: "",
@@ -238,7 +239,7 @@ function checkCall(
 function refuse(
   { customerLog, settings }: Deployment,
   refusal: Refusal,
-  { tenantId, clientId }: { readonly tenantId: string | undefined; readonly clientId?: string },
+  caller: KnownIdentity,
 ): Response {
   const { bearerStatus, bearerBody, pluginTokenRefusedStatus = bearerStatus } = settings;
   const isOptIn = refusal.rule === "route.opt-in";
@@ -246,7 +247,7 @@ function refuse(
   const chosen = isOptIn ? pluginTokenRefusedStatus : bearerStatus;
   const { status: ruled, error } = answerTo(refusal);
   const status = isBearer ? chosen : ruled;
-  customerLog.record({ tenantId, clientId }, { ...refusal, answer: { status } });
+  customerLog.record(caller, { ...refusal, answer: { status } });
   const headers = new Headers();
   if (status === 401) {
     // RFC 6750 section 3.1: the answer to a request without authentication information has no error

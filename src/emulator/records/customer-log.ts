@@ -1,6 +1,7 @@
 // The customer's log: every refusal with its real reason, which the answer does not contain.
 import { z } from "zod";
 import { parseInput } from "../errors.js";
+import type { KnownIdentity } from "../registrations/fields.js";
 import { answerTo, type Refusal, ruleIdSchema } from "../rules/checks.js";
 import { isQuotable } from "../rules/shown.js";
 import { emulatorRules, type RuleId } from "../rules.js";
@@ -106,10 +107,7 @@ export class CustomerLog {
   }
 
   /** Returns the refusal. @internal */
-  record(
-    caller: { readonly tenantId?: string | undefined; readonly clientId?: string | undefined },
-    refusal: Refusal,
-  ): Refusal {
+  record(caller: KnownIdentity, refusal: Refusal): Refusal {
     const { rule, expected, actual } = refusal;
     const { section, remedy } = emulatorRules[rule];
     const { tenantId, clientId } = caller;

@@ -1,7 +1,7 @@
 // Records the last launch (description, section 5.3) or login (section 5.8) step by step, for the
 // page at /_emulator. Secrets are reduced to their length.
 import type { ApiClient } from "../registrations/clients.js";
-import { isSameRedirectUri, scopeSchema } from "../registrations/fields.js";
+import { isSameRedirectUri, type KnownIdentity, scopeSchema } from "../registrations/fields.js";
 import type { Refusal } from "../rules/checks.js";
 import type { RuleId } from "../rules.js";
 import { sha256 } from "../state/expiring-map.js";
@@ -23,13 +23,6 @@ export interface FlowStep {
   readonly refused: RuleId | undefined;
   /** The hash of a secret that identifies later requests of the flow. */
   readonly link: string | undefined;
-}
-
-/** The tenant, client and person of a flow. Each is set only if it is registered. */
-export interface FlowIdentity {
-  readonly tenantId?: string | undefined;
-  readonly clientId?: string | undefined;
-  readonly userId?: string | undefined;
 }
 
 interface Message {
@@ -65,20 +58,21 @@ const FROM_TOKEN = { from: "token", to: "client" } as const;
 
 export class Flow {
   readonly kind: "launch" | "login";
-  identity: FlowIdentity = {};
+  /** Each member is set only if it is registered. */
+  identity: KnownIdentity = {};
   readonly steps: FlowStep[] = [];
   /** The number of steps that were dropped between the first ones and the newest. */
   forgotten = 0;
   readonly #clock: () => number;
   readonly #public = new Set<string>();
 
-  constructor(kind: Flow["kind"], identity: FlowIdentity, clock: () => number) {
+  constructor(kind: Flow["kind"], identity: KnownIdentity, clock: () => number) {
     this.kind = kind;
     this.#clock = clock;
     this.identify(identity);
   }
 
-  identify(identity: FlowIdentity): void {
+  identify(identity: KnownIdentity): void {
     this.identity = { ...this.identity, ...identity };
     this.publish(...Object.values(identity));
   }
@@ -122,7 +116,7 @@ export class FlowRecord {
     this.#clock = clock;
   }
 
-  begin(kind: Flow["kind"], identity: FlowIdentity): Flow {
+  begin(kind: Flow["kind"], identity: KnownIdentity): Flow {
     this.last = new Flow(kind, identity, this.#clock);
     return this.last;
   }
@@ -191,7 +185,7 @@ export function recordAuthorization(
 export function recordLogin(
   { flows }: Recording,
   id: string,
-  { tenantId, userId }: { readonly tenantId?: string | undefined; readonly userId: string },
+  { tenantId, userId }: KnownIdentity,
   password: string | undefined,
   person: Person | Refusal,
 ): void {

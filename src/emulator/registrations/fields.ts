@@ -3,6 +3,13 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 
+/** A tenant, a client and a person, as far as they are known. */
+export interface KnownIdentity {
+  readonly tenantId?: string | undefined;
+  readonly clientId?: string | undefined;
+  readonly userId?: string | undefined;
+}
+
 /** RFC 6749 appendix A.1: a client_id consists of visible ASCII characters and spaces. */
 export const clientIdSchema: z.ZodType<string> = z
   .string()

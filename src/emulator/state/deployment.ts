@@ -7,6 +7,7 @@ import { CustomerLog } from "../records/customer-log.js";
 import { FlowRecord } from "../records/flow.js";
 import { Journal } from "../records/journal.js";
 import { type ApiClient, ApiClients, ServiceAccounts } from "../registrations/clients.js";
+import type { KnownIdentity } from "../registrations/fields.js";
 import type { JwksSource, PluginIdentity } from "../registrations/keys.js";
 import { type OperatorIdentity, Operators } from "../registrations/operators.js";
 import { Plugins } from "../registrations/plugins.js";
@@ -200,9 +201,8 @@ export function unregister(
 ): void {
   const { noun, key } = deployment[kind].kind;
   const variants: readonly ("A" | "B")[] = variantsOf[kind];
-  type Issued = { readonly [Name in keyof LaunchIdentity]?: string | undefined };
-  const registration: Issued = deployment[kind].unregister(input);
-  const isTheirs = (of: Issued) => key.every((name) => of[name] === registration[name]);
+  const registration: KnownIdentity = deployment[kind].unregister(input);
+  const isTheirs = (of: KnownIdentity) => key.every((name) => of[name] === registration[name]);
   // The tokens are refused from now on, but stay stored, so that the log can report why.
   deployment.accessTokens.revise((token) => {
     const isEnded = variants.includes(token.variant) && isTheirs(token);

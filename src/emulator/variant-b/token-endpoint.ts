@@ -13,7 +13,7 @@ import {
 } from "../oauth.js";
 import { recordTokenRequest } from "../records/flow.js";
 import type { ApiClient } from "../registrations/clients.js";
-import { isSecretOf } from "../registrations/fields.js";
+import { isSecretOf, type KnownIdentity } from "../registrations/fields.js";
 import {
   type Checks,
   type EmulatorRules,
@@ -179,7 +179,7 @@ function authenticate<Client extends { readonly secretDigest: Buffer | undefined
 export function callerOf(
   { serviceAccounts, apiClients, authorizationCodes, authorizations, refreshTokens }: Deployment,
   request: Readonly<Record<string, unknown>>,
-): { tenantId: string | undefined; clientId: string | undefined } {
+): KnownIdentity {
   const text = (name: string) => (typeof request[name] === "string" ? request[name] : "");
   const client = serviceAccounts.find(text("client_id")) ?? apiClients.find(text("client_id"));
   const refreshed = refreshTokens.find(text("refresh_token"));
