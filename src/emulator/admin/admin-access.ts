@@ -3,11 +3,9 @@
 import { isIP } from "node:net";
 import { isMediaType } from "../http/messages.js";
 
-/** See `EmulatorOptions.admin`. */
-export type AdminAccess = "loopback" | "everywhere" | false;
-
-export interface AdminCall {
-  readonly access: AdminAccess;
+interface AdminCall {
+  /** See `EmulatorOptions.admin`. */
+  readonly access: "loopback" | "everywhere";
   readonly request: Request;
   /** Undefined for a call in this process. */
   readonly remoteAddress: string | undefined;

@@ -52,7 +52,7 @@ export function outcome({ failed, query }: AdminView): Markup | "" {
 <ul>${failed.issues.map((issue) => html`<li>${issue}</li>`)}</ul></div>`;
 }
 
-export interface Field {
+interface Field {
   readonly name: string;
   readonly label?: string;
   readonly hint?: string;

@@ -3,7 +3,7 @@
 import { essence, rangesOf } from "../http/messages.js";
 
 /** A row of the module emulation.ts; `body` is absent if the document shows none. */
-export interface DocumentedAnswer {
+interface DocumentedAnswer {
   readonly status: number;
   readonly contentType?: string;
   readonly body?: unknown;

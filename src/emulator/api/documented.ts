@@ -69,7 +69,7 @@ export interface NotServed {
 }
 
 /** `reason` says why no request can reach the operation. */
-export type DocumentedRow = OperationEntry &
+type DocumentedRow = OperationEntry &
   Pick<NotServed, "variant" | "operationId"> & { readonly reason: string | undefined };
 
 export function documentedRows({ variants, api }: RouteSettings): DocumentedRow[] {
@@ -161,7 +161,7 @@ export function documentedRoute(
 }
 
 /** The module emulation.ts, with the schemas of each document ready for use. */
-export interface Emulation {
+interface Emulation {
   readonly emulation?: Answers;
   readonly requests?: { readonly [V in "A" | "B"]?: DocumentedRequests };
   readonly schemas?: { readonly [V in "A" | "B"]?: Schemas };

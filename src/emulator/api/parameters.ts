@@ -76,7 +76,7 @@ const DECODERS: Readonly<Record<ParameterForm["in"], Decode>> = {
 };
 
 /** What was read: no value if the parameter is absent. */
-export type Reading = { readonly value?: unknown } | { readonly finding: Finding };
+type Reading = { readonly value?: unknown } | { readonly finding: Finding };
 
 /** Reads a documented parameter, with the documented types, and checks it. */
 export function readParameter(
@@ -147,7 +147,7 @@ function readContent(
 export const JSON_TYPE: RegExp = /^[^/;]+\/(?:[^/;]+\+)?json\s*(?:;|$)/i;
 
 /** The texts with a name. A name that cannot be decoded is not a documented one. */
-export function textsOf(name: string, pairs: Pairs): string[] {
+function textsOf(name: string, pairs: Pairs): string[] {
   return pairs.filter(([key]) => key === name || decodedName(key) === name).map(([, text]) => text);
 }
 

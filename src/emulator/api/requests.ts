@@ -15,7 +15,7 @@ import {
 import { Schemas } from "./schemas.js";
 
 /** What the document says about a request, as in emulation.ts. */
-export interface DocumentedRequest {
+interface DocumentedRequest {
   readonly parameters?: readonly DocumentedParameter[];
   readonly body?: DocumentedBody;
 }

@@ -2,7 +2,7 @@
 // in-process callers.
 
 /** The bytes of a body as they are sent; they end when `ended` is aborted. */
-export type SlowBody = (ended: AbortSignal) => AsyncIterable<Uint8Array>;
+type SlowBody = (ended: AbortSignal) => AsyncIterable<Uint8Array>;
 
 /** A fault fills this in, and the sender reads it. If it is empty, the answer is sent unchanged. */
 export interface Sending {

@@ -91,7 +91,7 @@ const changeable = {
   tenantId: tenantIdSchema.optional(),
 };
 
-const serviceAccountSchema: z.ZodType<ServiceAccountRegistration> = z.strictObject({
+const serviceAccountSchema = z.strictObject({
   clientId,
   ...changeable,
   clientSecret: changeable.clientSecret.unwrap(),
@@ -103,7 +103,7 @@ const serviceAccountUpdateSchema: z.ZodType<ServiceAccountUpdate> = z.strictObje
   scopes: changeable.scopes.nullable(),
 });
 
-export interface ServiceAccount extends Pick<ServiceAccountRegistration, "tenantId" | "clientId"> {
+interface ServiceAccount extends Pick<ServiceAccountRegistration, "tenantId" | "clientId"> {
   readonly secretDigest: Buffer;
   readonly scopes: ReadonlySet<string> | undefined;
 }
@@ -135,12 +135,6 @@ export class ServiceAccounts extends Registry<
 
 const redirectUris = z.array(redirectUriSchema).min(1);
 const name = z.string().min(1).max(100).optional();
-const apiClientSchema: z.ZodType<ApiClientRegistration> = z.strictObject({
-  clientId,
-  redirectUris,
-  name,
-  ...changeable,
-});
 const apiClientUpdateSchema: z.ZodType<ApiClientUpdate> = z.strictObject({
   clientId,
   redirectUris: redirectUris.optional(),
@@ -161,7 +155,7 @@ export class ApiClients extends Registry<ApiClient, [id: string], ApiClientRegis
   constructor(isTaken: (clientId: string) => boolean) {
     super({
       noun: "API client",
-      registration: apiClientSchema,
+      registration: z.strictObject({ clientId, redirectUris, name, ...changeable }),
       update: apiClientUpdateSchema,
       identity: identitySchema({ clientId }, ["redirectUris", "name", ...Object.keys(changeable)]),
       key: ["clientId"],

@@ -49,7 +49,7 @@ const operatorShape = {
   roles: z.array(roleSchema).optional(),
   password: z.string().min(1).optional(),
 };
-const operatorSchema: z.ZodType<OperatorRegistration> = z.strictObject(operatorShape);
+const operatorSchema = z.strictObject(operatorShape);
 export const operatorNames: readonly string[] = Object.keys(operatorShape);
 
 export interface Operator

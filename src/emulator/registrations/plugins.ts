@@ -75,8 +75,6 @@ const pluginShape = {
   ...changeable,
 };
 
-const pluginSchema: z.ZodType<PluginRegistration> = z.strictObject(pluginShape);
-
 export const pluginNames: readonly string[] = Object.keys(pluginShape);
 
 const pluginUpdateSchema: z.ZodType<PluginUpdate> = z.strictObject({
@@ -129,7 +127,7 @@ export class Plugins extends Registry<
   constructor(clock: () => number, narrowingDelayMs: number, testKeys: JwksSource) {
     super({
       noun: "plugin",
-      registration: pluginSchema,
+      registration: z.strictObject(pluginShape),
       update: pluginUpdateSchema,
       identity: identitySchema(pluginIdentity, pluginNames),
       key: ["tenantId", "clientId"],

@@ -15,7 +15,7 @@ export interface Ending {
 }
 
 /** What the maps of one deployment have in common. */
-export interface Keeping {
+interface Keeping {
   readonly clock: () => number;
   /**
    * The milliseconds for which a value is kept after its end, so that the log can tell a late one

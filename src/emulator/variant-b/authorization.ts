@@ -20,10 +20,10 @@ import type { AuthorizationRequest, Deployment } from "../state/deployment.js";
 const MAXIMUM_QUERY_LENGTH = 4096;
 
 /** The place for the answer once client and redirect URI are known to be right. */
-export type Callback = Pick<AuthorizationRequest, "client" | "redirectUri" | "state">;
+type Callback = Pick<AuthorizationRequest, "client" | "redirectUri" | "state">;
 
 /** `callback` is absent if the answer must not go to the client (RFC 6749 section 4.1.2.1). */
-export type RefusedAuthorization = Refusal & { readonly callback?: Callback };
+type RefusedAuthorization = Refusal & { readonly callback?: Callback };
 
 /** The checks that come before client and redirect URI are known. */
 const queryChecks: Checks<URLSearchParams> = {
