@@ -8,6 +8,7 @@ import {
   type DocumentedParameter,
   decodedName,
   type Pairs,
+  type ParameterForm,
   readParameter,
   type SentParameters,
   sentParameters,
@@ -28,12 +29,7 @@ export interface DocumentedRequests {
 }
 
 /** Parameters by their place, as a call of the client has them. */
-export interface CallParams {
-  readonly path: Readonly<Record<string, unknown>>;
-  readonly query: Readonly<Record<string, unknown>>;
-  readonly header: Readonly<Record<string, unknown>>;
-  readonly cookie: Readonly<Record<string, unknown>>;
-}
+export type CallParams = Readonly<Record<ParameterForm["in"], Readonly<Record<string, unknown>>>>;
 
 export interface ReadCall {
   readonly params: CallParams;

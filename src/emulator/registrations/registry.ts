@@ -2,6 +2,7 @@
 import type { z } from "zod";
 import { EmulatorError, parseInput } from "../errors.js";
 import { shown, shownClientId } from "../rules/shown.js";
+import type { KnownIdentity } from "./fields.js";
 
 export type RegistrationNoun = "plugin" | "service account" | "API client" | "operator";
 
@@ -13,9 +14,9 @@ interface Kind<Item, Registration> {
   /** A member that is left out stays, and null puts it back to its default. */
   readonly update: z.ZodType<object>;
   /** A registration or an update may be passed as an identity: their other members are ignored. */
-  readonly identity: z.ZodType<Readonly<Record<string, string | undefined>>>;
+  readonly identity: z.ZodType<KnownIdentity>;
   /** The members of the identity that are unique; the last one is the id. */
-  readonly key: readonly ("tenantId" | "clientId" | "userId")[];
+  readonly key: readonly (keyof KnownIdentity)[];
   /** Whether another kind of registration has this id. */
   isTaken?(id: string): boolean;
   /** `previous` is the record that an update replaces. */
@@ -76,13 +77,13 @@ export class Registry<
     return entry.item;
   }
 
-  #nameOf(identity: Readonly<Record<string, string | undefined>>) {
+  #nameOf(identity: KnownIdentity) {
     const key = this.kind.key.map((member) => identity[member] ?? "");
     return { name: JSON.stringify(key), id: key.at(-1) ?? "", tenantId: identity.tenantId };
   }
 
   /** If the identity names a tenant, it must be the record's. */
-  #registered(identity: Readonly<Record<string, string | undefined>>) {
+  #registered(identity: KnownIdentity) {
     const { name, id, tenantId } = this.#nameOf(identity);
     const entry = this.#entries.get(name);
     if (entry !== undefined && (tenantId ?? entry.item.tenantId) === entry.item.tenantId)
