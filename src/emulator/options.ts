@@ -291,8 +291,12 @@ const schema = z.strictObject({
 
 /** The options that have no default. */
 type Optional =
-  | ("now" | "publicUrl" | "unauthorizedStatuses")
-  | ("pluginTokenRefusedStatus" | "devices" | "randomSeed");
+  | "now"
+  | "publicUrl"
+  | "unauthorizedStatuses"
+  | "pluginTokenRefusedStatus"
+  | "devices"
+  | "randomSeed";
 
 export type Settings = EmulatorOptions &
   Given<Omit<EmulatorOptions, Optional>> & { readonly refreshTokens: Given<RefreshTokenOptions> };

@@ -184,16 +184,14 @@ const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /** The findings of these are followed by that of a part. */
 const APPLICATORS: ReadonlySet<string> = new Set([
-  ...[
-    "properties",
-    "patternProperties",
-    "additionalProperties",
-    "items",
-    "prefixItems",
-    "$ref",
-    "allOf",
-    "if",
-  ],
+  "properties",
+  "patternProperties",
+  "additionalProperties",
+  "items",
+  "prefixItems",
+  "$ref",
+  "allOf",
+  "if",
 ]);
 
 export function parseJsonText(text: string): unknown {

@@ -40,12 +40,14 @@ const FIRST_STEPS = 12;
 const MAXIMUM_STEPS = 40;
 
 const WORDS: ReadonlySet<string> = new Set([
-  ...[
-    "authorization_code",
-    "refresh_token",
-    "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
-  ],
-  ...["code", "S256", "Bearer", "allow", "deny"],
+  "authorization_code",
+  "refresh_token",
+  "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+  "code",
+  "S256",
+  "Bearer",
+  "allow",
+  "deny",
 ]);
 /** Even the length of these is kept secret, because people choose them and keep them for long. */
 const UNMEASURED: ReadonlySet<string> = new Set(["password", "client_secret"]);
@@ -152,8 +154,13 @@ interface Person {
 
 /** RFC 6749 section 4.1.1 and RFC 7636 section 4.3. Other parameters are not recorded. */
 const AUTHORIZATION_PARAMETERS = [
-  ...["response_type", "client_id", "redirect_uri", "scope", "state"],
-  ...["code_challenge", "code_challenge_method"],
+  "response_type",
+  "client_id",
+  "redirect_uri",
+  "scope",
+  "state",
+  "code_challenge",
+  "code_challenge_method",
 ];
 
 /**

@@ -120,9 +120,13 @@ const formChecks: Checks<{ readonly form: URLSearchParams; readonly request: Req
 
 /** The fields of section 4.1. */
 const FIELDS = [
-  ...(["grant_type", "client_id", "code", "code_verifier"] as const),
-  ...(["client_assertion_type", "client_assertion"] as const),
-];
+  "grant_type",
+  "client_id",
+  "code",
+  "code_verifier",
+  "client_assertion_type",
+  "client_assertion",
+] as const;
 type TokenRequest = Readonly<Record<(typeof FIELDS)[number], string | undefined>>;
 
 async function readForm(deployment: Deployment, request: Request): Promise<TokenRequest | Refusal> {
