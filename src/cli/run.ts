@@ -13,20 +13,18 @@ import {
   reportError,
   signalExitCodes,
 } from "./error-report.js";
-import { type Environment, Output, type Streams } from "./output.js";
+import { Output, type Streams } from "./output.js";
+import type { Surroundings } from "./settings.js";
 
 /** Every command uses this instead of the process. */
-export interface Context {
+export interface Context extends Surroundings {
   readonly output: Output;
-  readonly env: Environment;
-  /** Aborted by Ctrl-C or another signal, or when the reader of the output has gone. */
-  readonly signal: AbortSignal;
   /** Sets the exit code of a command that ends without an error; 0 if it is never called. */
   readonly finish: (exitCode: ExitCode) => void;
 }
 
 /** The reason of the signal is the exit code. */
-export type Process = Streams & Pick<Context, "env" | "signal">;
+export type Process = Streams & Surroundings;
 
 interface CommandEntry {
   readonly says: string;

@@ -33,7 +33,7 @@ import { wantedLogin } from "./stored-login.js";
  */
 export async function openService(
   settings: Settings,
-  { output, env, signal }: Context,
+  { output, signal }: Context,
   api?: ConnectOptions["api"],
   checkVariant?: (variant: Variant) => void,
 ): Promise<{
@@ -43,7 +43,7 @@ export async function openService(
 }> {
   const { baseUrl = "", tenant, variant, timeoutMs, retryDeadlineMs, allowInsecureHttp } = settings;
   const { onEvent } = output;
-  const login = await wantedLogin(settings, env, onEvent);
+  const login = await wantedLogin(settings, onEvent);
   const plugin = variant === "B" || settings.login ? undefined : await readPlugin(settings);
   const account = variant === "A" || login !== undefined ? undefined : await readAccount(settings);
   if (plugin === undefined && account === undefined && login === undefined)
@@ -51,7 +51,7 @@ export async function openService(
       "credential_missing",
       `${noCredential(settings)} ${waysToSet(variant)}`,
     );
-  const fetch = proxyFetch(env);
+  const fetch = proxyFetch(settings.env);
   const isLoginChosen = login !== undefined && plugin === undefined;
   const connected = isLoginChosen
     ? undefined

@@ -128,9 +128,14 @@ type ValueOf<Name> = Name extends "variant"
 export type Settings = { readonly [Name in SettingName]?: ValueOf<Name> } & {
   /** From the settings file only. */
   readonly unauthorizedStatuses?: readonly number[] | undefined;
-  /** Ends the reading of files that settings name. */
+} & Surroundings;
+
+/** What a command has of its process. */
+export interface Surroundings {
+  readonly env: Environment;
+  /** Aborted by Ctrl-C or another signal, or when the reader of the output has gone. */
   readonly signal: AbortSignal;
-};
+}
 
 function flagOf(name: SettingName): string | undefined {
   const { isSecret }: Setting = settingTable[name];
@@ -172,7 +177,7 @@ export const loginSettings: readonly SettingName[] = settingNames.filter(
 export function addSettings(
   command: Command,
   names: readonly SettingName[],
-  env: Environment,
+  { env }: Surroundings,
 ): Command {
   const secretLines: string[] = [];
   for (const name of names) {
@@ -230,7 +235,7 @@ export const secretTable = {
  */
 export async function readSettings(
   command: Command,
-  { env, signal }: { readonly env: Environment; readonly signal: AbortSignal },
+  { env, signal }: Surroundings,
 ): Promise<Settings> {
   const settings: { settings?: string; [name: string]: unknown } = { ...command.opts() };
   const valueIn = (name: SettingName) => env[variableOf(name) ?? ""] || undefined;
@@ -242,7 +247,7 @@ export async function readSettings(
       delete settings[file];
     else settings[name] = valueIn(name);
   }
-  if (settings.settings === undefined) return { ...settings, signal };
+  if (settings.settings === undefined) return { ...settings, env, signal };
   // Loaded only for a file, since it needs zod and yaml.
   const { readSettingsFile } = await import("./settings-file.js");
   const { refreshPath, unauthorizedStatuses } = await readSettingsFile(settings.settings, signal);
@@ -250,6 +255,7 @@ export async function readSettings(
     ...(refreshPath !== undefined && { refreshPath }),
     ...settings,
     unauthorizedStatuses,
+    env,
     signal,
   };
 }

@@ -20,7 +20,6 @@ import {
 import { namesClient, openInput, parseBaseUrl, readAtMost } from "../internal.js";
 import { invalidFlag } from "./arguments.js";
 import { hasOwnLoginClient, readLoginClient, readSecret } from "./credentials.js";
-import type { Environment } from "./output.js";
 import { proxyFetch } from "./proxy-fetch.js";
 import { namesOf, type Settings } from "./settings.js";
 
@@ -53,7 +52,6 @@ const noLogin = {
  */
 export async function loginOptions(
   settings: Settings,
-  env: Environment,
   onEvent?: (event: ServiceEvent) => void,
   addresses: Pick<ApiClientSettings, "redirectUri" | "authorizationEndpoint" | "issuer"> = noLogin,
 ): Promise<LoginOptions> {
@@ -73,7 +71,7 @@ export async function loginOptions(
       refreshPath,
       authorizationParameters,
     }),
-    fetch: proxyFetch(env),
+    fetch: proxyFetch(settings.env),
     timeoutMs,
     retryDeadlineMs,
     allowInsecureHttp,
@@ -94,15 +92,14 @@ interface WantedLogin {
  */
 export async function wantedLogin(
   settings: Settings,
-  env: Environment,
   onEvent?: (event: ServiceEvent) => void,
 ): Promise<WantedLogin | undefined> {
   const isNamed = settings.login === true;
   if (isNamed && settings.variant === "A")
     throw invalidFlag("--login", "uses Variant B, but Variant A is named. Remove one.");
   if (!isNamed && !meansLogin(settings)) return undefined;
-  const options = await loginOptions(settings, env, onEvent);
-  const store = await openLoginStore(settings, env);
+  const options = await loginOptions(settings, onEvent);
+  const store = await openLoginStore(settings);
   const found = store === undefined ? [] : await findLogin({ ...options, store });
   if (!Array.isArray(found)) return { options, found };
   if (found.some((one) => isSameLogin(one, options)))
@@ -153,7 +150,7 @@ export const cliPerson = "cli";
  * The default is the state folder of the XDG specification, which ignores a relative
  * XDG_STATE_HOME.
  */
-export function storePath({ storeFile }: Settings, env: Environment): string {
+export function storePath({ storeFile, env }: Settings): string {
   if (storeFile !== undefined) return resolve(storeFile);
   const { XDG_STATE_HOME: given = "", HOME: home = "" } = env;
   const state = isAbsolute(given) ? given : join(home || homedir(), ".local", "state");
@@ -164,11 +161,8 @@ export function storePath({ storeFile }: Settings, env: Environment): string {
  * Opens the store; undefined if it does not exist.
  * @throws ConfigurationError, StoreError if it cannot be read
  */
-export async function openLoginStore(
-  settings: Settings,
-  env: Environment,
-): Promise<TokenStore | undefined> {
-  const file = storePath(settings, env);
+export async function openLoginStore(settings: Settings): Promise<TokenStore | undefined> {
+  const file = storePath(settings);
   return existsSync(file) ? openStore(file, settings) : undefined;
 }
 
@@ -176,8 +170,8 @@ export async function openLoginStore(
  * Opens the store, and makes the folder above it and its key if necessary.
  * @throws ConfigurationError, StoreError
  */
-export async function createLoginStore(settings: Settings, env: Environment): Promise<TokenStore> {
-  const file = storePath(settings, env);
+export async function createLoginStore(settings: Settings): Promise<TokenStore> {
+  const file = storePath(settings);
   try {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
     if ((settings.storeKey ?? settings.storeKeyFile) === undefined) await createKey(`${file}.key`);

@@ -35,7 +35,7 @@ type AnyCall = (
 >;
 
 export function define(command: Command, context: Context): void {
-  const { output, env, signal, finish } = context;
+  const { output, signal, finish } = context;
   command
     .argument("<operationId>", "such as listDevices")
     .option(
@@ -52,7 +52,7 @@ export function define(command: Command, context: Context): void {
     .option("--envelope <value>", "value of the request header X-Envelope")
     .addOption(new Option("--data <json>", "request body").conflicts("dataFile"))
     .option("--data-file <path>", "file with the request body, as JSON");
-  addSettings(command, identitySettings, env)
+  addSettings(command, identitySettings, context)
     .action(async (operationId: string, flags: CallFlags) => {
       const { param = [], header = [], envelope, data, dataFile } = flags;
       // All arguments are checked before a token is requested.

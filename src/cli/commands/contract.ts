@@ -59,7 +59,7 @@ const settingNames = [
 ] as const;
 
 export function define(command: Command, context: Context): void {
-  const { env, output } = context;
+  const { output } = context;
   command
     .argument("[baseUrl]", "address of the deployment; the same as --base-url")
     .option(
@@ -90,7 +90,7 @@ export function define(command: Command, context: Context): void {
       "--baseline <file>",
       "compare with the output of an earlier --json; exit 1 if something moved",
     );
-  addSettings(command, settingNames, env)
+  addSettings(command, settingNames, context)
     .action(async (given: string | undefined, flags: Flags) => {
       if (flags.list) return listCases(output, flags);
       if (given !== undefined && command.getOptionValueSource("baseUrl") === "cli")
@@ -210,9 +210,9 @@ async function tryContract(settings: Settings, flags: Flags, context: Context) {
 /** Runs the cases and prints them. On Ctrl-C it resolves with what was found until then. */
 async function collectResults(
   target: ContractTarget,
-  { timeoutMs, retryDeadlineMs, allowInsecureHttp }: Settings,
+  { timeoutMs, retryDeadlineMs, allowInsecureHttp, env }: Settings,
   { only, safe, maxRequests }: Flags,
-  { output, env, signal }: Context,
+  { output, signal }: Context,
 ) {
   const results: ContractResult[] = [];
   const startedAt = Date.now();

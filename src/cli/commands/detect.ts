@@ -9,7 +9,7 @@ import { addSettings, namesOf, readSettings, targetSettings } from "../settings.
 
 export function define(command: Command, context: Context): void {
   const { output, env, signal, finish } = context;
-  addSettings(command, targetSettings, env)
+  addSettings(command, targetSettings, context)
     .action(async () => {
       const settings = await readSettings(command, context);
       const { baseUrl = "", tenant: tenantId = "", timeoutMs, allowInsecureHttp } = settings;

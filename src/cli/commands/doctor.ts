@@ -12,7 +12,7 @@ import { createAuth, createService, type MachineCredential, type Service } from 
 import { parseJsonOf, readFileOf } from "../arguments.js";
 import { noCredential, readAccount, readPlugin } from "../credentials.js";
 import { exitCodes } from "../error-report.js";
-import type { Environment, Paint } from "../output.js";
+import type { Paint } from "../output.js";
 import { proxyFetch } from "../proxy-fetch.js";
 import type { Context } from "../run.js";
 import {
@@ -28,12 +28,12 @@ import {
 import { identityHelp, wantedLogin } from "../stored-login.js";
 
 export function define(command: Command, context: Context): void {
-  const { output, env, signal, finish } = context;
+  const { output, signal, finish } = context;
   command.option(
     "--jwks <path>",
     "the JWKS that the customer registered, to compare with the private key",
   );
-  addSettings(command, identitySettings, env)
+  addSettings(command, identitySettings, context)
     .action(async ({ jwks }: { jwks?: string }) => {
       const settings = await readSettings(command, context);
       const input = await readInput(settings, jwks, context);
@@ -103,16 +103,16 @@ const wording: Wording = { namesOf, waysToSet, whereToSet };
 async function readInput(
   settings: Settings,
   jwks: string | undefined,
-  { output, env, signal }: Context,
+  { output, signal }: Context,
 ): Promise<DoctorInput> {
   const { baseUrl, tenant: tenantId, timeoutMs, retryDeadlineMs } = { ...usualMs, ...settings };
   if (baseUrl === undefined)
     throw new ConfigurationError("base_url_invalid", "The base URL is missing.", {
       option: "baseUrl",
     });
-  const login = await readLogin(settings, env);
+  const login = await readLogin(settings);
   const variant = settings.login ? "B" : settings.variant;
-  const { allowInsecureHttp, unauthorizedStatuses } = settings;
+  const { allowInsecureHttp, unauthorizedStatuses, env } = settings;
   const fetch = proxyFetch(env);
   return {
     wording,
@@ -155,9 +155,9 @@ async function readInput(
 }
 
 /** Does not wait until a rate limit ends, because that would hide the limit from the report. */
-async function readLogin(settings: Settings, env: Environment) {
+async function readLogin(settings: Settings) {
   try {
-    return (await wantedLogin({ ...settings, retryDeadlineMs: 0 }, env))?.found;
+    return (await wantedLogin({ ...settings, retryDeadlineMs: 0 }))?.found;
   } catch (error) {
     if (!isBivariantError(error) || error.code === "option_invalid") throw error;
     return error;

@@ -16,7 +16,6 @@ import {
 import { importSigningKey } from "../../internal.js";
 import { invalidFlag } from "../arguments.js";
 import { isKeyText, readPrivateKey, readSecretFile } from "../credentials.js";
-import type { Environment } from "../output.js";
 import type { Context } from "../run.js";
 import { addSettings, exportLines, readSettings, type SettingName } from "../settings.js";
 
@@ -42,7 +41,7 @@ function defineNew(command: Command, context: Context): void {
         .choices(["2048", "3072", "4096"])
         .default("2048"),
     );
-  addSheetOptions(command, ["aClientId"], env)
+  addSheetOptions(command, ["aClientId"], context)
     .action(async (flags: SheetFlags & { out: string; bits: string }) => {
       const sheet = await readSheet(command, flags, context);
       const key = await createKey(flags.out, Number(flags.bits), signal);
@@ -69,7 +68,7 @@ Give the sheet to the customer. With --json: { "privateKeyFile", "clientId"?,
 }
 
 function defineJwks(command: Command, context: Context): void {
-  const { output, env } = context;
+  const { output } = context;
   command
     .description(
       "Print the JWKS of the configured private key, and of further keys during a key rotation.",
@@ -78,7 +77,7 @@ function defineJwks(command: Command, context: Context): void {
     .action(async ({ also }: Pick<SheetFlags, "also">) =>
       output.value(await configuredJwks(command, also, context)),
     );
-  addSettings(command, keySettings, env).addHelpText(
+  addSettings(command, keySettings, context).addHelpText(
     "after",
     `
 Examples; the second until nothing signs with the old key:
@@ -89,11 +88,11 @@ Examples; the second until nothing signs with the old key:
 }
 
 function defineRegistration(command: Command, context: Context): void {
-  const { output, env } = context;
+  const { output } = context;
   command
     .description("Print the sheet with which a customer registers the plugin.")
     .option("--also <path...>", alsoText);
-  addSheetOptions(command, ["aClientId", ...keySettings], env)
+  addSheetOptions(command, ["aClientId", ...keySettings], context)
     .action(async (flags: SheetFlags) => {
       const sheet = await readSheet(command, flags, context);
       const registration = { ...sheet, jwks: await configuredJwks(command, flags.also, context) };
@@ -124,7 +123,7 @@ interface SheetFlags {
 function addSheetOptions(
   command: Command,
   settings: readonly SettingName[],
-  env: Environment,
+  context: Context,
 ): Command {
   const type = new Option("--type <type>", "type of the plugin");
   command
@@ -134,7 +133,7 @@ function addSheetOptions(
       "scopes to grant, of the form area:read, area:write or area:execute",
     )
     .option("--device <id...>", "devices to restrict the plugin to");
-  return addSettings(command, settings, env);
+  return addSettings(command, settings, context);
 }
 
 /** Reads all fields of the registration except the keys (sections 1 and 2.1 of the description). */

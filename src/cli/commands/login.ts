@@ -33,14 +33,13 @@ interface LoginFlags {
 }
 
 export function define(command: Command, context: Context): void {
-  const { env } = context;
   const seconds = wholeNumber(1, 86_400, "a whole number of seconds");
   command
     .addOption(callbackPort())
     .option("--wait-seconds <seconds>", "how long to wait for the login", seconds, 300)
     .option("--no-browser", "only print the address to open")
     .option("--logout", "delete the stored login instead");
-  addSettings(command, loginSettings, env)
+  addSettings(command, loginSettings, context)
     .action(async (flags: LoginFlags) => {
       const settings = await readSettings(command, context);
       await (flags.logout ? logOut(settings, context) : logIn(settings, flags, context));
@@ -79,11 +78,11 @@ with expires_at of the first access token in epoch milliseconds; with --logout {
     );
 }
 
-async function logOut(settings: Settings, { output, env }: Context) {
-  const options = await loginOptions(settings, env);
-  const store = await openLoginStore(settings, env);
+async function logOut(settings: Settings, { output }: Context) {
+  const options = await loginOptions(settings);
+  const store = await openLoginStore(settings);
   const isForgotten = store !== undefined && (await forgetLogin({ ...options, store }));
-  if (output.json) output.value({ forgotten: isForgotten, store_file: storePath(settings, env) });
+  if (output.json) output.value({ forgotten: isForgotten, store_file: storePath(settings) });
   else
     output.lines(isForgotten ? "Logged out: the stored login is deleted." : "No login was stored.");
 }
@@ -93,7 +92,7 @@ async function logOut(settings: Settings, { output, env }: Context) {
  * `completeLogin`
  */
 async function logIn(settings: Settings, flags: LoginFlags, context: Context) {
-  const { output, env, signal } = context;
+  const { output, signal } = context;
   const listener = await listenForCallback(flags.port);
   const late = new AbortController();
   let timer: NodeJS.Timeout | undefined;
@@ -105,12 +104,12 @@ async function logIn(settings: Settings, flags: LoginFlags, context: Context) {
       issuer: settings.issuer,
     };
     // Wrong settings and an unusable store are reported before the person logs in.
-    const client = await loginOptions(settings, env, output.onEvent, addresses);
-    const person = { ...client, store: await createLoginStore(settings, env) };
+    const client = await loginOptions(settings, output.onEvent, addresses);
+    const person = { ...client, store: await createLoginStore(settings) };
     const { clientId: _, secrets: __, ...options } = person;
     const { url, login } = await beginLogin(options);
     const opensBrowser = flags.browser && output.isTerminal;
-    if (opensBrowser) openBrowser(url, env);
+    if (opensBrowser) openBrowser(url, settings.env);
     output.note(
       opensBrowser
         ? "Your browser opens for the login. If it does not, open this address on this machine:"
@@ -177,10 +176,10 @@ function reportLogin(
   settings: Settings,
   context: Context,
 ): void {
-  const { output, env } = context;
+  const { output } = context;
   const { baseUrl } = auth;
   const tenant = auth.tenantId || null;
-  const file = storePath(settings, env);
+  const file = storePath(settings);
   if (output.json)
     output.value({
       variant: "B",

@@ -45,7 +45,6 @@ interface Flags {
 }
 
 export function define(command: Command, context: Context): void {
-  const { env } = context;
   command
     .argument("<file>", "the customers: CSV, JSON lines or YAML; - for stdin")
     .option(
@@ -67,7 +66,7 @@ export function define(command: Command, context: Context): void {
       `time limit of one customer, with its waits (default: ${usualCustomerTimeoutMs})`,
       wholeNumber(1, 999_999_999, "a whole number of milliseconds"),
     );
-  addSettings(command, ["timeoutMs", "retryDeadlineMs", "allowInsecureHttp"], env)
+  addSettings(command, ["timeoutMs", "retryDeadlineMs", "allowInsecureHttp"], context)
     .action((file: string, flags: Flags) => run(command, file, flags, context))
     .addHelpText(
       "after",

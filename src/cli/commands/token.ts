@@ -7,8 +7,8 @@ import { addSettings, identitySettings, readSettings } from "../settings.js";
 import { identityHelp } from "../stored-login.js";
 
 export function define(command: Command, context: Context): void {
-  const { output, env } = context;
-  addSettings(command, identitySettings, env)
+  const { output } = context;
+  addSettings(command, identitySettings, context)
     .action(async () => {
       const settings = await readSettings(command, context);
       const { service, token } = await openService(settings, context);
