@@ -94,8 +94,6 @@ async function logOut(settings: Settings, { output }: Context) {
 async function logIn(settings: Settings, flags: LoginFlags, context: Context) {
   const { output, signal } = context;
   const listener = await listenForCallback(flags.port);
-  const late = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
   try {
     const addresses = {
       // If it is undefined, the library reports that it is missing.
@@ -118,10 +116,9 @@ async function logIn(settings: Settings, flags: LoginFlags, context: Context) {
     // The address is always printed, because the browser may open on another screen.
     output.say(url);
     const message = `The login did not happen within ${flags.waitSeconds} seconds.`;
-    const expire = () => late.abort(new LoginRequiredError("login_expired", message));
-    timer = setTimeout(expire, 1000 * flags.waitSeconds);
+    const late = new LoginRequiredError("login_expired", message);
     const callback = await output.during("waiting for the login in the browser", () =>
-      listener.callback(login.state, AbortSignal.any([signal, late.signal])),
+      listener.callback(login.state, signal, flags.waitSeconds, late),
     );
     try {
       const auth = await output.during("waiting for a token", () =>
@@ -137,7 +134,6 @@ async function logIn(settings: Settings, flags: LoginFlags, context: Context) {
       throw error;
     }
   } finally {
-    clearTimeout(timer);
     await listener.close();
   }
 }
@@ -222,9 +218,9 @@ export interface CallbackListener {
   readonly redirectUri: string;
   /**
    * Resolves with the first callback that has this state. Others, such as forged ones, change
-   * nothing.
+   * nothing. Rejects with `late` after these seconds.
    */
-  callback(state: string, signal: AbortSignal): Promise<Callback>;
+  callback(state: string, signal: AbortSignal, seconds: number, late: Error): Promise<Callback>;
   /** Resolves when the port is free again. */
   close(): Promise<void>;
 }
@@ -260,9 +256,10 @@ export async function listenForCallback(port: number): Promise<CallbackListener>
   const redirectUri = `http://${host}:${(server.address() as AddressInfo).port}${path}`;
   return {
     redirectUri,
-    callback: (state, signal) =>
+    callback: (state, signal, seconds, late) =>
       new Promise<Callback>((resolve, reject) => {
         signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+        setTimeout(() => reject(late), 1000 * seconds).unref();
         accept = (url, response) => {
           const states = url.searchParams.getAll("state");
           if (states.length !== 1 || states[0] !== state) return false;
