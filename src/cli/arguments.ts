@@ -55,12 +55,11 @@ export function wholeNumber(least: number, most: number, unit: string): (text: s
   };
 }
 
-/** `--port` of a command that a browser comes back to. */
-export function callbackPort(): Option {
-  return new Option(
-    "--port <number>",
-    "port of the loopback address that the browser comes back to",
-  )
+/** `--port`, by default that of a command that a browser comes back to. */
+export function portOption(
+  text = "port of the loopback address that the browser comes back to",
+): Option {
+  return new Option("--port <number>", text)
     .argParser(wholeNumber(0, 65_535, "a port number"))
     .default(0, "a free one");
 }

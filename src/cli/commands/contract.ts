@@ -30,7 +30,7 @@ import {
   summaryText,
 } from "../../contract/internal.js";
 import { defaultFetch } from "../../internal.js";
-import { callbackPort, collect, invalidFlag, readFileOf, wholeNumber } from "../arguments.js";
+import { collect, invalidFlag, portOption, readFileOf, wholeNumber } from "../arguments.js";
 import { readTarget, withPerson } from "../contract-target.js";
 import { type ExitCode, exitCodes } from "../error-report.js";
 import { type Output, type Paint, printableText } from "../output.js";
@@ -67,7 +67,7 @@ export function define(command: Command, context: Context): void {
       "JSON file with what else may be used, such as a second key or a second tenant",
     )
     .option("--login", "a person logs in at this machine, once for each case that needs it")
-    .addOption(callbackPort())
+    .addOption(portOption())
     .option(
       "--only <id>",
       "try this case or group, even if it is not safe; may be repeated",

@@ -14,7 +14,7 @@ import type {
   JournalEntry,
 } from "../../emulator/index.js";
 import type { DocumentedApi } from "../../generate/internal.js";
-import { collect, invalidFlag, readFileOf, wholeNumber } from "../arguments.js";
+import { collect, invalidFlag, portOption, readFileOf, wholeNumber } from "../arguments.js";
 import { FileWatcher, lookEveryMs } from "../file-watcher.js";
 import type { Output, Paint } from "../output.js";
 import type { Context } from "../run.js";
@@ -54,11 +54,7 @@ export function define(command: Command, { output, signal }: Context): void {
     .option("--variant-a <path>", "OpenAPI document of Variant A with operations to serve")
     .option("--variant-b <path>", "the same for Variant B")
     .option("--refs <folder>", "folder that references may reach (default: that of the document)")
-    .addOption(
-      new Option("--port <number>", "port to listen on")
-        .argParser(wholeNumber(0, 65_535, "a port number"))
-        .default(0, "a free one"),
-    )
+    .addOption(portOption("port to listen on"))
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option(
       "--public-url <url>",

@@ -10,7 +10,7 @@ import type { AddressInfo } from "node:net";
 import type { Command } from "commander";
 import { ConfigurationError, isLoginRequiredError, LoginRequiredError } from "../../errors.js";
 import { beginLogin, completeLogin, type PersonAuth } from "../../index.js";
-import { callbackPort, wholeNumber } from "../arguments.js";
+import { portOption, wholeNumber } from "../arguments.js";
 import { hasOwnLoginClient } from "../credentials.js";
 import type { Environment } from "../output.js";
 import type { Context } from "../run.js";
@@ -35,7 +35,7 @@ interface LoginFlags {
 export function define(command: Command, context: Context): void {
   const seconds = wholeNumber(1, 86_400, "a whole number of seconds");
   command
-    .addOption(callbackPort())
+    .addOption(portOption())
     .option("--wait-seconds <seconds>", "how long to wait for the login", seconds, 300)
     .option("--no-browser", "only print the address to open")
     .option("--logout", "delete the stored login instead");
