@@ -54,9 +54,9 @@ export class Output {
     this.#streams.stdout.write(content);
   }
 
-  /** Writes a result as JSON; one of many results has the indent 0, which keeps it on one line. */
-  value(value: unknown, indent: 0 | 2 = this.indent): void {
-    this.lines(printableJson(value, indent));
+  /** Writes a result as JSON. */
+  value(value: unknown): void {
+    this.lines(printableJson(value, this.indent));
   }
 
   note(text: string): void {

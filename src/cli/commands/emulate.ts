@@ -274,6 +274,7 @@ async function serve(
     const options = await readOptions();
     const emulator = createEmulator(options);
     ({ close } = await emulator.listen({ port, host }));
+    output.indent = 0;
     // The mode of this folder is 0700.
     folder = await mkdtemp(join(tmpdir(), "bivariant-"));
     const place = folder;
@@ -392,7 +393,7 @@ async function announce(
     }),
   };
   const operations = operationsIn(options);
-  if (output.json) return output.value({ served: variants, environment, keys, operations }, 0);
+  if (output.json) return output.value({ served: variants, environment, keys, operations });
   output.lines(...exportLines(environment));
   for (const { tenant, clientId, type, privateKeyFile } of keys)
     if (privateKeyFile !== keyFile)
@@ -422,7 +423,7 @@ async function writePrivate(folder: string, name: string, content: string) {
 function trafficPrinter({ journal, customerLog }: Emulator, output: Output): () => void {
   let last: JournalEntry | undefined;
   const print = (value: object, line: string) =>
-    output.json ? output.value(value, 0) : output.say(line);
+    output.json ? output.value(value) : output.say(line);
   return () => {
     const all = journal.entries();
     // After a reset the last entry is not there, so that all of them are new.

@@ -3,7 +3,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { type Command, Option } from "commander";
 import type { Drift, GenerateOptions, Notice } from "../../generate/index.js";
 import { collect, invalidFlag } from "../arguments.js";
-import { errorJson, exitCodes, reportError } from "../error-report.js";
+import { exitCodes, reportError } from "../error-report.js";
 import { FileWatcher, lookEveryMs } from "../file-watcher.js";
 import { type Output, printableText } from "../output.js";
 import type { Context } from "../run.js";
@@ -79,7 +79,7 @@ export function define(command: Command, { output, signal, finish }: Context): v
           finish(exitCodes.checkSaidNo);
           return;
         }
-        if (!watch) return generateOnce(options, output, 2);
+        if (!watch) return generateOnce(options, output);
         await generateAndWatch(options, output);
       },
     )
@@ -154,12 +154,12 @@ function remedyOf({ documents, overlays = [], out, refs }: GenerateOptions, drif
   return drift.extra.length === 0 ? command : `${command}\nand delete what is extra.`;
 }
 
-async function generateOnce(options: GenerateOptions, output: Output, indent: 0 | 2) {
+async function generateOnce(options: GenerateOptions, output: Output) {
   const { out } = options;
   const { generate } = await import("../../generate/index.js");
   const { notices, onNotice } = noticesOn(output);
   const files = await output.during("generating", () => generate({ ...options, onNotice }));
-  if (output.json) output.value({ out, files, notices }, indent);
+  if (output.json) output.value({ out, files, notices });
   else output.lines(...files.map((file) => `${out}/${file}`));
 }
 
@@ -168,13 +168,12 @@ async function generateAndWatch(
   output: Output,
 ) {
   const { signal } = options;
+  output.indent = 0;
   const watcher = new FileWatcher();
   const onFile = (file: string) => watcher.add(file);
   const attempt = () =>
-    generateOnce({ ...options, onFile }, output, 0).catch((error: unknown) => {
-      if (signal.aborted) return;
-      if (output.json) output.value(errorJson(error), 0);
-      else reportError(output, error);
+    generateOnce({ ...options, onFile }, output).catch((error: unknown) => {
+      if (!signal.aborted) reportError(output, error);
     });
   await attempt();
   output.note(

@@ -134,7 +134,7 @@ async function run(command: Command, file: string, flags: Flags, context: Contex
   /** Only for the files that are written at the end. */
   const results: SurveyResult[] = [];
   const startedAt = Date.now();
-  if (output.json) output.indent = 0;
+  output.indent = 0;
   const timer = setInterval(report.progress, 500);
   try {
     for await (const found of survey(customers, {
@@ -193,12 +193,13 @@ function noteUnused(customers: readonly Customer[], { output, env }: Context): v
 }
 
 function printPlan(customers: readonly Customer[], output: Output): void {
+  output.indent = 0;
   let total = 0;
   for (const one of customers) {
     const { tenantId = null, baseUrl, line } = one;
     const requests = plannedRequests(one);
     total += requests.total;
-    if (output.json) output.value({ tenantId, baseUrl, line, requests }, 0);
+    if (output.json) output.value({ tenantId, baseUrl, line, requests });
     else output.lines(`${String(requests.total).padStart(2)} requests  ${nameOf(one)}`);
   }
   if (output.json) return;
@@ -251,7 +252,7 @@ function reportOn(
       if (!result.works) failing++;
       for (const name of [`${stateOf(result)} ${result.variant}`, ...(changes ?? [])])
         counts[name] = (counts[name] ?? 0) + 1;
-      if (output.json) output.value(result, 0);
+      if (output.json) output.value(result);
       else if (!isSilent) output.lines(...linesOf(result, output.paint));
       return result;
     },
