@@ -103,7 +103,7 @@ export function errorLines(error: unknown, paint: Paint, body?: unknown): string
     const issues = (error.issues ?? []).map(printableText);
     const reason = reasonOf(error);
     return [
-      head({ code: error.code, message }, paint),
+      head(error.code, message, paint),
       ...(reason === undefined ? [] : [`  ${reason}`]),
       ...list(issues.filter((issue) => !message.includes(issue))),
     ];
@@ -113,13 +113,13 @@ export function errorLines(error: unknown, paint: Paint, body?: unknown): string
     const { name, stack = "" } = error instanceof Error ? error : { name: "not an Error" };
     const frames = stack.split("\n").filter((line) => /^\s+at /.test(line));
     const message = `a fault of this program (${name}). Please report it with these lines:`;
-    return [head({ code: "internal", message }, paint), ...frames.slice(0, 10)];
+    return [head("internal", message, paint), ...frames.slice(0, 10)];
   }
   const { code } = error;
   const causes = isTokenRequestError(error) || isApiError(error) ? (error.causes ?? []) : [];
   // The causes are listed below, so the message need not repeat the first.
   const message = error.message.replace(/ Most likely: .*$/s, "");
-  const lines = [head({ code, message }, paint)];
+  const lines = [head(code, message, paint)];
   const hint = hintOf(error);
   if (hint !== undefined) lines.push(`  ${hint}`);
   if (isUnexpectedResponseError(error)) lines.push(...list(error.issues));
@@ -151,10 +151,7 @@ function reasonOf({ cause }: ToolError & Error): string | undefined {
   return getSystemErrorMap().get(errno)?.join(": ");
 }
 
-function head(
-  { code, message }: { readonly code: string; readonly message: string },
-  paint: Paint,
-): string {
+function head(code: string, message: string, paint: Paint): string {
   return `${paint("red", "error")} ${paint("bold", code)}: ${message}`;
 }
 

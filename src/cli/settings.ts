@@ -139,16 +139,14 @@ export interface Surroundings {
 
 function flagOf(name: SettingName): string | undefined {
   const { isSecret }: Setting = settingTable[name];
-  return isSecret
-    ? undefined
-    : `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  return isSecret ? undefined : `--${name.replace(/[A-Z]/g, "-$&").toLowerCase()}`;
 }
 
 function variableOf(name: SettingName): string | undefined {
   const { env }: Setting = settingTable[name];
   return env === false
     ? undefined
-    : (env ?? `BIVARIANT_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`);
+    : (env ?? `BIVARIANT_${name.replace(/[A-Z]/g, "_$&").toUpperCase()}`);
 }
 
 export const settingVariables: readonly string[] = settingNames.flatMap(
