@@ -105,12 +105,17 @@ export async function readFileOf(
 }
 
 /**
- * Parses the text of such a file. The message has the line of a mistake, and nothing of the text.
+ * Reads such a file as JSON. The message has the line of a mistake, and nothing of the text.
  * @throws ConfigurationError `option_invalid`
  */
-export function parseJsonOf(flag: string, path: string, text: string): unknown {
+export async function readJsonOf(
+  flag: string,
+  path: string,
+  signal: AbortSignal,
+): Promise<{ readonly text: string; readonly value: unknown }> {
+  const text = await readFileOf(flag, path, signal);
   try {
-    return JSON.parse(text);
+    return { text, value: JSON.parse(text) };
   } catch (error) {
     const offset = /at position (\d+)/.exec((error as Error).message)?.[1];
     const line = offset === undefined ? "" : `:${text.slice(0, Number(offset)).split("\n").length}`;

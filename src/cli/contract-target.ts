@@ -6,7 +6,7 @@ import { dirname, resolve } from "node:path";
 import type { ContractTarget } from "../contract/index.js";
 import { NotTried } from "../contract/internal.js";
 import { ConfigurationError } from "../errors.js";
-import { invalidFlag, parseJsonOf, readFileOf } from "./arguments.js";
+import { invalidFlag, readJsonOf } from "./arguments.js";
 import {
   hasOwnLoginClient,
   readAccount,
@@ -69,7 +69,7 @@ async function fromSettings(settings: Settings) {
 const secretMembers = { privateKeyFile: "privateKey", clientSecretFile: "clientSecret" } as const;
 
 async function readTargetFile(path: string, signal: AbortSignal) {
-  const target = parseJsonOf("--target", path, await readFileOf("--target", path, signal));
+  const { value: target } = await readJsonOf("--target", path, signal);
   if (!isObject(target))
     throw invalidFlag("--target", `names a file that is not a JSON object: ${path}`);
   const lent: Record<string, unknown> = { ...target };

@@ -4,7 +4,7 @@
  */
 import { type DeploymentSettings, deploymentSettings } from "../contract/internal.js";
 import { EmulatorError, parseFile, parseInput } from "../emulator/internal.js";
-import { invalidFlag, parseJsonOf, readFileOf } from "./arguments.js";
+import { invalidFlag, readJsonOf } from "./arguments.js";
 
 /**
  * Reads the file that --settings names. `check` may refuse more, with an EmulatorError that names
@@ -18,8 +18,7 @@ export async function readSettingsFile(
   signal: AbortSignal,
   check: (settings: DeploymentSettings) => unknown = () => {},
 ): Promise<DeploymentSettings> {
-  const text = await readFileOf("--settings", path, signal);
-  parseJsonOf("--settings", path, text);
+  const { text } = await readJsonOf("--settings", path, signal);
   try {
     return parseFile(text, path, (content) => {
       const settings = parseInput(deploymentSettings, content, path);

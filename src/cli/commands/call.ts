@@ -9,7 +9,7 @@ import { type Command, Option } from "commander";
 import { operations } from "../../../generated/operations.js";
 import { ConfigurationError, type Variant } from "../../errors.js";
 import { jsonType } from "../../internal.js";
-import { collect, invalidFlag, parseJsonOf, readFileOf } from "../arguments.js";
+import { collect, invalidFlag, readJsonOf } from "../arguments.js";
 import { exitCodeOf, reportError } from "../error-report.js";
 import { type Output, printableText } from "../output.js";
 import type { Context } from "../run.js";
@@ -237,8 +237,7 @@ async function readBody(
   dataFile: string | undefined,
   signal: AbortSignal,
 ) {
-  if (dataFile !== undefined)
-    return parseJsonOf("--data-file", dataFile, await readFileOf("--data-file", dataFile, signal));
+  if (dataFile !== undefined) return (await readJsonOf("--data-file", dataFile, signal)).value;
   try {
     return data === undefined ? undefined : JSON.parse(data);
   } catch {

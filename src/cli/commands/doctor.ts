@@ -9,7 +9,7 @@ import {
 } from "../../doctor/index.js";
 import { ConfigurationError, isBivariantError } from "../../errors.js";
 import { createAuth, createService, type MachineCredential, type Service } from "../../index.js";
-import { parseJsonOf, readFileOf } from "../arguments.js";
+import { readJsonOf } from "../arguments.js";
 import { noCredential, readAccount, readPlugin } from "../credentials.js";
 import { exitCodes } from "../error-report.js";
 import type { Paint } from "../output.js";
@@ -148,7 +148,7 @@ async function readInput(
       variant === "A" || login !== undefined
         ? undefined
         : await readAccount(settings).catch(asInvalid),
-    registeredJwks: jwks === undefined ? undefined : await readJwks(jwks, signal),
+    registeredJwks: jwks === undefined ? undefined : await readJsonOf("--jwks", jwks, signal),
     fetch,
     checksCertificates: env.NODE_TLS_REJECT_UNAUTHORIZED !== "0",
   };
@@ -162,9 +162,4 @@ async function readLogin(settings: Settings) {
     if (!isBivariantError(error) || error.code === "option_invalid") throw error;
     return error;
   }
-}
-
-/** @throws ConfigurationError `option_invalid` if the file cannot be read, or is not JSON */
-async function readJwks(path: string, signal: AbortSignal) {
-  return { value: parseJsonOf("--jwks", path, await readFileOf("--jwks", path, signal)) };
 }
