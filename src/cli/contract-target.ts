@@ -6,14 +6,9 @@ import { dirname, resolve } from "node:path";
 import type { ContractTarget } from "../contract/index.js";
 import { NotTried } from "../contract/internal.js";
 import { ConfigurationError } from "../errors.js";
-import { invalidFlag, readJsonOf } from "./arguments.js";
-import {
-  hasOwnLoginClient,
-  readAccount,
-  readLoginClient,
-  readPlugin,
-  readSecretFile,
-} from "./credentials.js";
+import { readSecretFrom } from "../internal.js";
+import { invalidFlag, openFileOf, readJsonOf } from "./arguments.js";
+import { hasOwnLoginClient, readAccount, readLoginClient, readPlugin } from "./credentials.js";
 import type { Context } from "./run.js";
 import { namesOf, type Settings } from "./settings.js";
 
@@ -81,8 +76,8 @@ async function readTargetFile(path: string, signal: AbortSignal) {
       if (typeof given !== "string") continue;
       delete member[from];
       const where = `${name}.${from} in the target file`;
-      const file = resolve(dirname(path), given);
-      member[to] = await readSecretFile(file, "secret", where, invalidSecret, signal);
+      const source = openFileOf(where, resolve(dirname(path), given), signal);
+      member[to] = await readSecretFrom(source, "secret", where, invalidSecret);
     }
     lent[name] = member;
   }

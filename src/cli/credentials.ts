@@ -125,16 +125,6 @@ export async function readSecret(
     new ConfigurationError("credential_invalid", message, { option: file, variant });
   if (value !== undefined && path !== undefined)
     throw invalid(`The ${what} is set twice, by ${namesOf(name)} and by ${names}. Remove one.`);
-  return path === undefined ? value : readSecretFile(path, what, names, invalid, settings.signal);
-}
-
-/** `names` says where the path is set. `invalid` makes the error from its message. */
-export function readSecretFile(
-  path: string,
-  what: string,
-  names: string,
-  invalid: (message: string) => ConfigurationError,
-  signal: AbortSignal,
-): Promise<string> {
-  return readSecretFrom(openFileOf(names, path, signal), what, names, invalid);
+  if (path === undefined) return value;
+  return readSecretFrom(openFileOf(names, path, settings.signal), what, names, invalid);
 }

@@ -13,9 +13,9 @@ import {
   isConfigurationError,
   wireText,
 } from "../../errors.js";
-import { importSigningKey } from "../../internal.js";
-import { invalidFlag } from "../arguments.js";
-import { isKeyText, readPrivateKey, readSecretFile } from "../credentials.js";
+import { importSigningKey, readSecretFrom } from "../../internal.js";
+import { invalidFlag, openFileOf } from "../arguments.js";
+import { isKeyText, readPrivateKey } from "../credentials.js";
 import type { Context } from "../run.js";
 import { addSettings, exportLines, readSettings, type SettingName } from "../settings.js";
 
@@ -248,7 +248,7 @@ const signing = { kty: "RSA", use: "sig", alg: "RS256" } as const;
 async function readOtherKeys(file: string, signal: AbortSignal) {
   const invalid = (message: string, code: ConfigurationErrorCode = "credential_invalid") =>
     new ConfigurationError(code, message, { option: "also" });
-  const text = await readSecretFile(file, "key", "--also", invalid, signal);
+  const text = await readSecretFrom(openFileOf("--also", file, signal), "key", "--also", invalid);
   if (!isKeyText(text))
     throw invalid(
       `--also names a file that is neither a PEM nor a JWK nor a JWKS: ${file}`,
