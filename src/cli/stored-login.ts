@@ -258,18 +258,14 @@ export async function rememberLogin(person: StoredPerson, auth: PersonAuth<"B">)
   if ((await stored?.getAccessToken())?.value !== (await auth.getAccessToken()).value)
     throw new StoreError("store_unavailable", "The login could not be stored. Log in again.");
   const { baseUrl, tenantId, clientId } = person;
-  const name = { baseUrl, tenantId, clientId };
-  await changeNames(person.store, (names) => [
-    ...names.filter((one) => !isSameLogin(one, name)),
-    name,
-  ]);
+  await replaceName(person, { baseUrl, tenantId, clientId });
 }
 
 export async function forgetLogin(person: StoredPerson): Promise<boolean> {
   const found = await findLogin(person);
   const isStored = !Array.isArray(found);
   if (isStored) await found.forget();
-  await changeNames(person.store, (names) => names.filter((one) => !isSameLogin(one, person)));
+  await replaceName(person);
   return isStored;
 }
 
@@ -282,9 +278,12 @@ function isSameLogin(left: LoginName, right: LoginName): boolean {
 /** A store cannot list its entries, so this entry lists the names of all logins. */
 const listKey = JSON.stringify(["cli-logins"]);
 
-function changeNames(store: TokenStore, change: (names: LoginName[]) => LoginName[]) {
+/** Replaces the name of this login in the list, or deletes it. */
+function replaceName(person: StoredPerson, ...name: readonly LoginName[]) {
+  const { store } = person;
   return store.lock(listKey, async () => {
-    await store.set(listKey, JSON.stringify(change(await readNames(store))));
+    const others = (await readNames(store)).filter((one) => !isSameLogin(one, person));
+    await store.set(listKey, JSON.stringify([...others, ...name]));
   });
 }
 
