@@ -78,7 +78,6 @@ export async function openService(
           ],
         }),
       );
-  const secrets = [plugin?.privateKey, account?.clientSecret].filter((one) => one !== undefined);
   let service = connected as Service;
   if (login !== undefined && connected?.variant !== "A") {
     if (login.found instanceof Error) throw login.found;
@@ -86,7 +85,6 @@ export async function openService(
       api,
       unauthorizedStatuses: settings.unauthorizedStatuses,
     }) as Service;
-    secrets.push(...login.options.secrets);
   }
   checkVariant?.(service.variant);
   // The token is fetched before any call, so that the time limit of a call does not include this
@@ -101,5 +99,6 @@ export async function openService(
         error.message = `For ${namesClient(client, unnamed)}: ${error.message}`;
       throw error;
     });
-  return { service, token, secrets: [...secrets, token.value] };
+  const secrets = [plugin?.privateKey, (login?.options ?? account)?.clientSecret, token.value];
+  return { service, token, secrets: secrets.filter((one) => one !== undefined) };
 }

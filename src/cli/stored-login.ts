@@ -34,7 +34,7 @@ bivariant login again.`;
 interface LoginOptions extends PersonAuthOptions<"B"> {
   readonly clientId: string;
   /** Must not be printed. */
-  readonly secrets: readonly string[];
+  readonly clientSecret: string | undefined;
 }
 
 /**
@@ -63,7 +63,7 @@ export async function loginOptions(
     baseUrl,
     tenantId: tenant,
     clientId,
-    secrets: clientSecret === undefined ? [] : [clientSecret],
+    clientSecret,
     credential: apiClient({
       ...addresses,
       clientId,
@@ -233,7 +233,7 @@ interface StoredPerson extends LoginOptions {
   readonly store: TokenStore;
 }
 
-function resume({ clientId: _, secrets: __, ...options }: StoredPerson) {
+function resume({ clientId: _, clientSecret: __, ...options }: StoredPerson) {
   return resumeAuth({ ...options, person: cliPerson });
 }
 

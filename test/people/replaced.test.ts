@@ -159,7 +159,7 @@ describe("a login under the name of an earlier login", () => {
 
   test("that could not be stored is reported as an error by the command line", async () => {
     const { down, store, options, logIn } = machine();
-    const person = { ...options, clientId: client.clientId, secrets: [] };
+    const person = { ...options, clientId: client.clientId, clientSecret: undefined };
     await rememberLogin(person, await logIn("alice"));
     down.add("set");
     const bob = await logIn("bob");

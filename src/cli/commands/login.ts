@@ -104,7 +104,7 @@ async function logIn(settings: Settings, flags: LoginFlags, context: Context) {
     // Wrong settings and an unusable store are reported before the person logs in.
     const client = await loginOptions(settings, output.onEvent, addresses);
     const person = { ...client, store: await createLoginStore(settings) };
-    const { clientId: _, secrets: __, ...options } = person;
+    const { clientId: _, clientSecret: __, ...options } = person;
     const { url, login } = await beginLogin(options);
     const opensBrowser = flags.browser && output.isTerminal;
     if (opensBrowser) openBrowser(url, settings.env);
