@@ -100,21 +100,24 @@ export async function wantedLogin(
   if (!isNamed && !meansLogin(settings)) return undefined;
   const options = await loginOptions(settings, onEvent);
   const store = await openLoginStore(settings);
-  const found = store === undefined ? [] : await findLogin({ ...options, store });
-  if (!Array.isArray(found)) return { options, found };
-  if (found.some((one) => isSameLogin(one, options)))
+  const auth = store && (await resume({ ...options, store }));
+  if (auth !== undefined) return { options, found: auth };
+  // A grant is deleted when it ends, but its name stays in the list until the logout.
+  const names = store === undefined ? [] : await readNames(store);
+  if (names.some((one) => isSameLogin(one, options)))
     return { options, found: new LoginRequiredError("login_expired", "The stored login is over.") };
   const { tenantId, baseUrl } = options;
+  const others = names.filter((one) => isSameLogin({ ...one, tenantId }, options));
   const without = tenantId === undefined ? " without a tenant" : "";
   const none =
     `No login is stored for ${namesClient(options, tenantId)}${without} at ${baseUrl} ` +
     `(${namesOf("storeFile")}).`;
-  const message = found.length === 0 ? none : `${none} ${otherTenants(found)}`;
+  const message = others.length === 0 ? none : `${none} ${otherTenants(others)}`;
   if (isNamed || hasOwnLoginClient(settings))
     return { options, found: new LoginRequiredError("login_expired", message) };
   // Without any login the settings mean a service account. `readAccount` reports that its secret is
   // missing.
-  if (found.length === 0) return undefined;
+  if (others.length === 0) return undefined;
   const error = new ConfigurationError("credential_missing", message, {
     option: "tenantId",
     variant: "B",
@@ -237,20 +240,6 @@ function resume({ clientId: _, clientSecret: __, ...options }: StoredPerson) {
   return resumeAuth({ ...options, person: cliPerson });
 }
 
-/**
- * Finds the stored login, or else the names of the stored logins of its client at its deployment:
- * for other tenants, or its own if it is over. A grant is deleted when it ends, but its name stays
- * in the list until the logout.
- *
- * @throws StoreError
- */
-async function findLogin(person: StoredPerson) {
-  const auth = await resume(person);
-  if (auth !== undefined) return auth;
-  const names = await readNames(person.store);
-  return names.filter((one) => isSameLogin({ ...one, tenantId: person.tenantId }, person));
-}
-
 /** Checks that the store holds this login, and adds it to the list. @throws StoreError */
 export async function rememberLogin(person: StoredPerson, auth: PersonAuth<"B">): Promise<void> {
   // A grant that could not be stored is kept in memory only. The next command would not find it.
@@ -262,11 +251,10 @@ export async function rememberLogin(person: StoredPerson, auth: PersonAuth<"B">)
 }
 
 export async function forgetLogin(person: StoredPerson): Promise<boolean> {
-  const found = await findLogin(person);
-  const isStored = !Array.isArray(found);
-  if (isStored) await found.forget();
+  const auth = await resume(person);
+  await auth?.forget();
   await replaceName(person);
-  return isStored;
+  return auth !== undefined;
 }
 
 function isSameLogin(left: LoginName, right: LoginName): boolean {
