@@ -54,13 +54,13 @@ export function define(command: Command, context: Context): void {
     .option("--data-file <path>", "file with the request body, as JSON");
   addSettings(command, identitySettings, context)
     .action(async (operationId: string, flags: CallFlags) => {
-      const { param = [], header = [], envelope, data, dataFile } = flags;
+      const { param = [], header = [], envelope } = flags;
       // All arguments are checked before a token is requested.
       const api: AnyApi = flags.api === undefined ? { operations } : await loadApi(flags.api);
       const { A, B } = api.operations;
       checkOperationId(operationId, { ...A, ...B });
       const headers = readHeaders(header);
-      const body = await readBody(data, dataFile, signal);
+      const body = await readBody(flags, signal);
       const values = readParameters(param);
       const settings = await readSettings(command, context);
       const { service, secrets } = await openService(settings, context, api as never, (variant) =>
@@ -166,10 +166,10 @@ async function loadApi(given: string) {
  * @throws ConfigurationError `operation_unknown`
  */
 function checkOperationId(operationId: string, table: OperationTable = {}, asked?: Variant): void {
-  // These operations answer with a token, which only `bivariant token` may print.
-  const [forTokens, callable] = [true, false].map((isForToken) =>
-    Object.keys(table).filter((id) => tokenPaths.includes(table[id]?.path ?? "") === isForToken),
-  ) as [string[], string[]];
+  // The others answer with a token, which only `bivariant token` may print.
+  const callable = Object.entries(table).flatMap(([id, { path }]) =>
+    tokenPaths.includes(path) ? [] : id,
+  );
   if (callable.includes(operationId)) return;
   const other = asked === "A" ? "B" : "A";
   const unknown =
@@ -179,7 +179,7 @@ function checkOperationId(operationId: string, table: OperationTable = {}, asked
         `pass --variant ${other} if the service runs both. Variant ${asked} has: `;
   throw new ConfigurationError(
     "operation_unknown",
-    forTokens.includes(operationId)
+    Object.hasOwn(table, operationId)
       ? `${operationId} cannot be called, because its answer is a token. Use bivariant token.`
       : `${unknown}${callable.join(", ")}.`,
     { option: "operationId" },
@@ -232,11 +232,7 @@ function readParameters(given: readonly string[]): Map<string, string | string[]
 }
 
 /** @throws ConfigurationError `option_invalid`; it shows nothing of the body */
-async function readBody(
-  data: string | undefined,
-  dataFile: string | undefined,
-  signal: AbortSignal,
-) {
+async function readBody({ data, dataFile }: CallFlags, signal: AbortSignal) {
   if (dataFile !== undefined) return (await readJsonOf("--data-file", dataFile, signal)).value;
   try {
     return data === undefined ? undefined : JSON.parse(data);
