@@ -89,7 +89,7 @@ export function define(command: Command, { output, signal }: Context): void {
       const { createEmulator, emulatorRules: rules, emulatorOptions: options } = emulator;
       if (flags.rules && output.json) return output.value({ rules, options });
       if (flags.rules) return output.lines(...ruleLines(emulator, output.paint));
-      const { seedFile, watch } = flags;
+      const { seedFile, watch, variant, publicUrl, randomSeed } = flags;
       if (watch && seedFile === undefined)
         throw invalidFlag("--watch", "needs the file to watch: pass --seed-file too.");
       const api = await documentedApi(flags, signal);
@@ -97,12 +97,24 @@ export function define(command: Command, { output, signal }: Context): void {
       const settings: EmulatorOptions = flags.settings
         ? await readSettingsFile(flags.settings, signal, createEmulator)
         : {};
-      const seed = seedFile === undefined ? defaultSeed(flags, api) : undefined;
       const off = Object.fromEntries((flags.withoutRule ?? []).map((rule) => [rule, false]));
-      const readOptions = async () => {
-        const given = await emulatorOptions(flags, seed, emulator, signal);
-        const switches = { ...settings.rules, ...given.rules, ...off };
-        return { ...settings, ...given, ...(api && { api }), rules: switches };
+      const readOptions = async (): Promise<EmulatorOptions> => {
+        const given =
+          seedFile === undefined
+            ? { seed: defaultSeed(flags, api) }
+            : emulator.parseSeedFile(
+                await readFileOf("--seed-file", seedFile, signal),
+                basename(seedFile),
+              );
+        return {
+          ...settings,
+          ...given,
+          ...(variant && { variants: variant === "both" ? ["A", "B"] : [variant] }),
+          ...(publicUrl !== undefined && { publicUrl }),
+          ...(randomSeed !== undefined && { randomSeed }),
+          ...(api && { api }),
+          rules: { ...settings.rules, ...given.rules, ...off },
+        };
       };
       await serve(flags, readOptions, emulator, output, signal).catch((error) => {
         const [issue = ""] = error instanceof emulator.EmulatorError ? error.issues : [];
@@ -154,25 +166,6 @@ const flagTable: readonly (readonly [RegExp, string])[] = [
   [/\.scopes\b/, "--scope"],
   [/\.pageUrl:/, "--page-url"],
 ];
-
-/** @throws EmulatorError `seed_invalid` */
-async function emulatorOptions(
-  flags: EmulateFlags,
-  seed: EmulatorSeed | undefined,
-  { parseSeedFile }: EmulatorModule,
-  signal: AbortSignal,
-) {
-  const { variant, publicUrl, randomSeed, seedFile } = flags;
-  const variants = variant === "both" ? (["A", "B"] as const) : variant && [variant];
-  return {
-    ...(seedFile === undefined
-      ? seed && { seed }
-      : parseSeedFile(await readFileOf("--seed-file", seedFile, signal), basename(seedFile))),
-    ...(variants && { variants }),
-    ...(publicUrl !== undefined && { publicUrl }),
-    ...(randomSeed !== undefined && { randomSeed }),
-  };
-}
 
 /** @throws GenerateError, ConfigurationError `option_invalid` */
 async function documentedApi({ variantA, variantB, refs }: EmulateFlags, signal: AbortSignal) {
