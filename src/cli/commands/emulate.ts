@@ -259,7 +259,8 @@ async function serve(
   output: Output,
   signal: AbortSignal,
 ) {
-  let folder: string | undefined;
+  // The mode of this folder is 0700.
+  const folder = await mkdtemp(join(tmpdir(), "bivariant-"));
   let close = async () => {};
   try {
     const watcher = new FileWatcher();
@@ -268,11 +269,8 @@ async function serve(
     const emulator = createEmulator(options);
     ({ close } = await emulator.listen({ port, host }));
     output.indent = 0;
-    // The mode of this folder is 0700.
-    folder = await mkdtemp(join(tmpdir(), "bivariant-"));
-    const place = folder;
     const announceOptions = (now: EmulatorOptions) =>
-      announce(emulator, now, place, settings, output);
+      announce(emulator, now, folder, settings, output);
     await announceOptions(options);
     const { variants = ["A", "B"] } = options;
     output.note(`Serving Variant ${variants.join(" and Variant ")}.`);
@@ -292,7 +290,7 @@ async function serve(
   } finally {
     // The secrets are deleted first, because a second Ctrl-C does not wait for requests in
     // progress.
-    if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true });
     await close();
   }
 }
