@@ -17,7 +17,13 @@ import { importSigningKey, readSecretFrom } from "../../internal.js";
 import { invalidFlag, openFileOf } from "../arguments.js";
 import { isKeyText, readPrivateKey } from "../credentials.js";
 import type { Context } from "../run.js";
-import { addSettings, exportLines, readSettings, type SettingName } from "../settings.js";
+import {
+  addSettings,
+  exportLines,
+  readSettings,
+  type SettingName,
+  type Settings,
+} from "../settings.js";
 
 export function define(keys: Command, context: Context): void {
   defineNew(keys.command("new"), context);
@@ -43,7 +49,7 @@ function defineNew(command: Command, context: Context): void {
     );
   addSheetOptions(command, ["aClientId"], context)
     .action(async (flags: SheetFlags & { out: string; bits: string }) => {
-      const sheet = await readSheet(command, flags, context);
+      const sheet = readSheet(await readSettings(command, context), flags);
       const key = await createKey(flags.out, Number(flags.bits), signal);
       const registration = { ...sheet, jwks: { keys: [await publicJwk(key)] } };
       const privateKeyFile = resolve(flags.out);
@@ -75,7 +81,7 @@ function defineJwks(command: Command, context: Context): void {
     )
     .option("--also <path...>", alsoText)
     .action(async ({ also }: Pick<SheetFlags, "also">) =>
-      output.value(await configuredJwks(command, also, context)),
+      output.value(await configuredJwks(await readSettings(command, context), also)),
     );
   addSettings(command, keySettings, context).addHelpText(
     "after",
@@ -94,8 +100,9 @@ function defineRegistration(command: Command, context: Context): void {
     .option("--also <path...>", alsoText);
   addSheetOptions(command, ["aClientId", ...keySettings], context)
     .action(async (flags: SheetFlags) => {
-      const sheet = await readSheet(command, flags, context);
-      const registration = { ...sheet, jwks: await configuredJwks(command, flags.also, context) };
+      const settings = await readSettings(command, context);
+      const sheet = readSheet(settings, flags);
+      const registration = { ...sheet, jwks: await configuredJwks(settings, flags.also) };
       if (output.json) output.value(registration);
       else output.lines(...registrationSheet(registration));
     })
@@ -137,7 +144,7 @@ function addSheetOptions(
 }
 
 /** Reads all fields of the registration except the keys (sections 1 and 2.1 of the description). */
-async function readSheet(command: Command, flags: SheetFlags, context: Context) {
+function readSheet({ aClientId: clientId }: Settings, flags: SheetFlags) {
   const { type, scope: scopes = [], device: devices } = flags;
   // "One scope of the form area:read, area:write or area:execute" (section 5.6 of the description).
   if (!scopes.every((one) => /^[^\s:,]+:(?:read|write|execute)$/.test(one)))
@@ -147,13 +154,12 @@ async function readSheet(command: Command, flags: SheetFlags, context: Context) 
         "Separate several with spaces, without commas.",
     );
   if (devices?.includes("")) throw invalidFlag("--device", "must not be empty.");
-  const { aClientId: clientId } = await readSettings(command, context);
   if (clientId === "") throw invalidFlag("--a-client-id", "must not be empty.");
   return { clientId, type: type === "service" ? type : "user interface", scopes, devices };
 }
 
 function registrationSheet(
-  registration: Awaited<ReturnType<typeof readSheet>> & { readonly jwks: object },
+  registration: ReturnType<typeof readSheet> & { readonly jwks: object },
 ): string[] {
   const { clientId, type, scopes, devices, jwks } = registration;
   return [
@@ -207,8 +213,7 @@ async function createKey(file: string, modulusLength: number, signal: AbortSigna
 /**
  * Makes one JWKS from all keys. Their kids must differ, because a service finds a key by its kid.
  */
-async function configuredJwks(command: Command, also: readonly string[] = [], context: Context) {
-  const settings = await readSettings(command, context);
+async function configuredJwks(settings: Settings, also: readonly string[] = []) {
   const own = await publicJwk(await readPrivateKey(settings), settings.aKeyId);
   const others = await Promise.all(also.map((path) => readOtherKeys(path, settings.signal)));
   const keys = [own, ...others.flat()];
