@@ -96,8 +96,11 @@ export function define(command: Command, context: Context): void {
       if (given !== undefined && command.getOptionValueSource("baseUrl") === "cli")
         throw invalidFlag("--base-url", "repeats the argument. Remove one.");
       const settings = await readSettings(command, context);
-      const baseUrl = given ?? settings.baseUrl;
-      await tryContract({ ...settings, ...(baseUrl !== undefined && { baseUrl }) }, flags, context);
+      await tryContract(
+        given === undefined ? settings : { ...settings, baseUrl: given },
+        flags,
+        context,
+      );
     })
     .addHelpText(
       "after",
@@ -135,16 +138,17 @@ answer. On Ctrl-C the reports so far are written.`,
 
 const listCommand = "bivariant contract --list";
 
-function listCases(output: Output, { only, safe }: Flags): void {
+function listCases(output: Output, { only, safe }: Flags) {
   const chosen = new Set(chooseCases({ only, safe }, listCommand).map(({ id }) => id));
   const cases = contractCases.filter(({ id }) => chosen.has(id));
-  const lines = () => [
+  if (output.json) return output.value(cases);
+  output.lines(
     ...cases.flatMap(({ id, variant, section, says, needs, costs, safe, extra }) => {
       const whyNamed = [
-        ...(safe ? [] : ["Not safe."]),
-        ...(extra ? ["Extra: it tells little for that."] : []),
-        ...(costs.seconds > longestWaitSeconds ? ["It waits long."] : []),
-      ];
+        !safe && "Not safe.",
+        extra && "Extra: it tells little for that.",
+        costs.seconds > longestWaitSeconds && "It waits long.",
+      ].filter(Boolean);
       const spent = Object.entries(costs).filter(([, amount]) => amount > 0);
       const cost = spent.map(
         ([name, amount]) => `${amount} ${amount === 1 ? name.slice(0, -1) : name}`,
@@ -164,9 +168,7 @@ function listCases(output: Output, { only, safe }: Flags): void {
     "A case that is not safe could lock, revoke or change something, or use up the rate limit.",
     "--only takes an id, or the group that ids begin with before a dot: assertion, code.lifetime.",
     `${cases.length} cases.`,
-  ];
-  if (output.json) output.value(cases);
-  else output.lines(...lines());
+  );
 }
 
 async function tryContract(settings: Settings, flags: Flags, context: Context) {
