@@ -42,6 +42,7 @@ export async function openService(
   readonly secrets: readonly string[];
 }> {
   const { baseUrl = "", tenant, variant, timeoutMs, retryDeadlineMs, allowInsecureHttp } = settings;
+  const { unauthorizedStatuses } = settings;
   const { onEvent } = output;
   const login = await wantedLogin(settings, onEvent);
   const plugin = variant === "B" || settings.login ? undefined : await readPlugin(settings);
@@ -61,7 +62,7 @@ export async function openService(
           tenantId: tenant,
           variant,
           api,
-          unauthorizedStatuses: settings.unauthorizedStatuses,
+          unauthorizedStatuses,
           timeoutMs,
           retryDeadlineMs,
           allowInsecureHttp,
@@ -69,22 +70,17 @@ export async function openService(
           signal,
           fetch,
           credentials: [
-            ...(plugin ? [servicePlugin(plugin)] : []),
-            ...(account ? [serviceAccount(account)] : []),
+            plugin && servicePlugin(plugin),
+            account && serviceAccount(account),
             // With this credential `connect` asks for Variant B too. It is never sent.
-            ...(login
-              ? [serviceAccount({ clientId: "stored-login", clientSecret: "unused" })]
-              : []),
-          ],
+            login && serviceAccount({ clientId: "stored-login", clientSecret: "unused" }),
+          ].filter((one) => one !== undefined),
         }),
       );
   let service = connected as Service;
   if (login !== undefined && connected?.variant !== "A") {
     if (login.found instanceof Error) throw login.found;
-    service = createService(login.found, {
-      api,
-      unauthorizedStatuses: settings.unauthorizedStatuses,
-    }) as Service;
+    service = createService(login.found, { api, unauthorizedStatuses }) as Service;
   }
   checkVariant?.(service.variant);
   // The token is fetched before any call, so that the time limit of a call does not include this
