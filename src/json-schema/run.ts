@@ -1,6 +1,7 @@
 /** One check of one value: where it is, what it has found, and how a check reports. */
 import type { JsonObject } from "./json.js";
 
+/** What is wrong with a value, and where in it. */
 export interface JsonIssue {
   /** As in zod: property names and indexes. */
   readonly path: readonly (string | number)[];

@@ -51,8 +51,8 @@ for (const page of pages) {
 
 /**
  * Returns a function that answers a request, a HEAD like a GET, or resolves with undefined for a
- * request to another path. `current` returns the current deployment, which `reset` replaces; `prefix` is the path of
- * the public URL.
+ * request to another path. `current` returns the current deployment, which `reset` replaces;
+ * `prefix` is the path of the public URL.
  */
 export function createAdmin(
   reset: () => void,
