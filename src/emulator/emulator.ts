@@ -222,7 +222,7 @@ const testKeySchema = identitySchema({ tenantId: z.string(), clientId: z.string(
  * A host that is empty or not a string is refused, because Node would then serve every interface.
  */
 const addressSchema = z.strictObject({
-  port: z.number().int().min(0).max(65_535).default(0),
+  port: z.int().min(0).max(65_535).default(0),
   host: z.string().min(1).default("127.0.0.1"),
 });
 

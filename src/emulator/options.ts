@@ -207,14 +207,14 @@ export interface EmulatorOptions<T extends ApiTypes = ApiTypes> {
  */
 export const DEFAULT_PUBLIC_URL = "http://emulator.localhost";
 
-const seconds = z.number().int().min(1);
+const seconds = z.int().min(1);
 const publicUrl = z
   .string()
   .refine(isBaseUrl, "must be http or https, without credentials, query or fragment");
-const status = z.number().int().min(400).max(499);
+const status = z.int().min(400).max(499);
 const successStatus = z.int().min(200).max(299).refine(canHaveContent, "must allow a body");
 const rateLimit = z.strictObject({
-  requests: z.number().int().min(1),
+  requests: z.int().min(1),
   windowSeconds: z.number().positive(),
   retryAfter: z.literal(["seconds", "date", false]).default("seconds"),
 });
@@ -278,7 +278,7 @@ const schema = z.strictObject({
   clientErrorStatus: status.nullable().default(null),
   bearerStatus: status.default(401),
   bearerBody: jsonSchema.default(null),
-  unauthorizedStatuses: z.array(z.number().int().min(400).max(599)).optional(),
+  unauthorizedStatuses: z.array(z.int().min(400).max(599)).optional(),
   pluginTokenRefusedStatus: status.optional(),
   missingCapabilityBody: jsonSchema.default(null),
   envelope: z.record(z.string().min(1), z.string().min(1)).default({}),
@@ -286,7 +286,7 @@ const schema = z.strictObject({
   rules: z.record(z.string(), z.boolean()).default({}) as z.ZodType<RuleSettings>,
   admin: z.union([z.literal(false), z.enum(["loopback", "everywhere"])]).default("loopback"),
   seed: z.custom<EmulatorSeed>((value) => typeof value === "object" && value !== null).default({}),
-  randomSeed: z.number().int().optional(),
+  randomSeed: z.int().optional(),
 });
 
 /** The options that have no default. */

@@ -184,7 +184,7 @@ const kinds: Readonly<Record<FaultName, { at: readonly FaultMoment[]; fields?: z
   status: {
     at: ANY,
     fields: {
-      status: z.number().int().min(200).max(599),
+      status: z.int().min(200).max(599),
       body: jsonSchema.optional(),
       headers: z.record(headerName, headerValue).optional(),
     },
@@ -194,7 +194,7 @@ const kinds: Readonly<Record<FaultName, { at: readonly FaultMoment[]; fields?: z
     fields: { retryAfter: z.union([z.number(), headerValue]).optional() },
   },
   reset: { at: ANY },
-  truncated: { at: LATE, fields: { bytes: z.number().int().min(0).optional() } },
+  truncated: { at: LATE, fields: { bytes: z.int().min(0).optional() } },
   slow: {
     at: ["after-commit", "before-token", "resource"],
     fields: {
@@ -242,10 +242,10 @@ const TOKEN_OPERATION = "requestToken";
 function faultSchema(name: FaultName): z.ZodType {
   return z.strictObject({
     name: z.literal(name),
-    count: z.union([z.number().int().min(1), z.literal("always")]).optional(),
+    count: z.union([z.int().min(1), z.literal("always")]).optional(),
     match: z.strictObject(faultMatchFields).optional(),
     probability: z.number().gt(0).max(1).optional(),
-    seed: z.number().int().optional(),
+    seed: z.int().optional(),
     at: momentSchema(kinds[name].at),
     ...kinds[name].fields,
   });

@@ -95,7 +95,7 @@ const filterSchema: z.ZodType<JournalFilter> = z.strictObject({
   ...faultMatchFields,
   endpoint: z.enum(["token", "api", "page"]).optional(),
   path: z.string().optional(),
-  status: z.number().int().optional(),
+  status: z.int().optional(),
   rule: ruleIdSchema.optional(),
   detectionProbe: z.boolean().optional(),
   fault: z.enum(FAULT_NAMES).optional(),
@@ -258,7 +258,7 @@ export interface WaitOptions {
 }
 
 const waitSchema = z.strictObject({
-  count: z.number().int().min(1).default(1),
+  count: z.int().min(1).default(1),
   signal: z
     .custom<AbortSignal>((value) => value instanceof AbortSignal, "must be an AbortSignal")
     .optional(),
