@@ -284,7 +284,7 @@ const schema = z.strictObject({
   envelope: z.record(z.string().min(1), z.string().min(1)).default({}),
   devices: devicesSchema.optional(),
   rules: z.record(z.string(), z.boolean()).default({}) as z.ZodType<RuleSettings>,
-  admin: z.union([z.literal(false), z.enum(["loopback", "everywhere"])]).default("loopback"),
+  admin: z.literal(["loopback", "everywhere", false]).default("loopback"),
   seed: z.custom<EmulatorSeed>((value) => typeof value === "object" && value !== null).default({}),
   randomSeed: z.int().optional(),
 });

@@ -44,9 +44,8 @@ export function createApp(settings: Settings, prefix: string): App {
   const known = operations.flatMap((one) =>
     one.endpoint === "api" ? `${one.method} ${one.path}` : [],
   );
-  const expected =
-    `${known.slice(0, 5).join(", ")}` +
-    `${known.length > 5 ? ` and ${known.length - 5} more` : ""}`;
+  const more = known.length > 5 ? ` and ${known.length - 5} more` : "";
+  const expected = known.slice(0, 5).join(", ") + more;
   const answerAt = async (path: string, exchange: Exchange): Promise<Response> => {
     const { method: asked } = exchange.request;
     const here = router.at(path);

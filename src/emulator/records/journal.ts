@@ -259,9 +259,7 @@ export interface WaitOptions {
 
 const waitSchema = z.strictObject({
   count: z.int().min(1).default(1),
-  signal: z
-    .custom<AbortSignal>((value) => value instanceof AbortSignal, "must be an AbortSignal")
-    .optional(),
+  signal: z.instanceof(AbortSignal, { error: "must be an AbortSignal" }).optional(),
   // Test runners end a test after five seconds. A shorter time makes them report this error
   // instead.
   timeoutMs: z.number().min(0).max(LONGEST_TIMER_MS).default(4000),
