@@ -268,10 +268,14 @@ type Run = (
  */
 function scriptRunner(client: RedisClient): Run {
   const send = commandSender(client);
-  const hashes = new Map<string, string>();
-  return async (script, name, args, signal) => {
-    const hash = hashes.get(script) ?? (await sha1(script));
+  const hashes = new Map<string, Promise<string>>();
+  const hashOf = (script: string) => {
+    const hash = hashes.get(script) ?? sha1(script);
     hashes.set(script, hash);
+    return hash;
+  };
+  return async (script, name, args, signal) => {
+    const hash = await hashOf(script);
     // The caller has given up.
     signal?.throwIfAborted();
     try {
