@@ -138,8 +138,7 @@ export interface Settings extends DeploymentOptions, Deployments {
   /** Calls `onError`, and never throws. Pass no context if no answer reports the error. */
   readonly report: (error: unknown, context?: ErrorContext) => void;
   readonly clientKey: BackendOptions["clientKey"];
-  /** The options of a person's Auth, in an exchange with the `leave` of `LimitedExchange`. */
-  readonly authOptions: (leave?: () => () => void) => AuthOptions & { readonly store: TokenStore };
+  readonly auth: AuthOptions & { readonly store: TokenStore };
 }
 
 const duration = "must be a number of milliseconds from 1000 to 366 days";
@@ -215,14 +214,14 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
   const resolved = resolveAuthOptions(options);
   const { clock, timeoutMs, allowInsecureHttp } = resolved;
   const { onError = printer(clock) } = options;
-  const given: AuthOptions = Object.fromEntries(
+  const authOptions: AuthOptions = Object.fromEntries(
     Object.entries(options).filter(([name]) => name in authNames),
   );
   const ownStore = options.store ?? memoryStore({ clock });
   const store = withStoreErrors(ownStore, timeoutMs, clock);
   // People may never log out. It is longer than a session, because a token is stored shortly
   // before.
-  const expiry = () => clock.now() + session.lifetimeMs + 3_600_000;
+  const tokenStore = expiring(ownStore, () => clock.now() + session.lifetimeMs + 3_600_000);
   const problem =
     'must be one exact origin such as "https://planner.example", without a wildcard; ' +
     "http only for loopback";
@@ -251,30 +250,19 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
       // A listener that fails must not change the answer to the browser.
       (async () => onError(error, context))().catch(() => {});
     },
-    authOptions: (leave) => ({ ...given, store: personStore(ownStore, expiry, leave), clock }),
+    auth: { ...authOptions, store: tokenStore, timeoutMs, clock },
   };
 }
 
-/**
- * Returns the same store, except that every entry expires, at the latest when `expiry` says. It
- * calls `leave` before each operation, and then the result. An exchange locks nothing.
- */
-function personStore(
-  store: TokenStore,
-  expiry: () => number,
-  leave: (() => () => void) | undefined,
-): TokenStore {
-  // The async function is needed because a store of the caller's may also throw synchronously.
-  const watched = <T>(operation: () => Promise<T>) =>
-    (async () => operation())().finally(leave?.());
+/** A store in which every entry expires, at the latest when `expiry` says. */
+function expiring(store: TokenStore, expiry: () => number): TokenStore {
   return {
     lossWindowMs: store.lossWindowMs,
-    get: (key) => watched(() => store.get(key)),
-    set: (key, value, { expiresAt = Number.POSITIVE_INFINITY, ...options } = {}) =>
-      watched(() =>
-        store.set(key, value, { ...options, expiresAt: Math.min(expiresAt, expiry()) }),
-      ),
-    delete: (key) => watched(() => store.delete(key)),
+    get: (key) => store.get(key),
+    set(key, value, { expiresAt = Number.POSITIVE_INFINITY, ...options } = {}) {
+      return store.set(key, value, { ...options, expiresAt: Math.min(expiresAt, expiry()) });
+    },
+    delete: (key) => store.delete(key),
     lock: (...rest) => store.lock(...rest),
   };
 }

@@ -3,6 +3,7 @@
  * request.
  */
 import { RecentlyUsed } from "../auth/shared/recently-used.js";
+import type { TokenStore } from "../auth/shared/token-store.js";
 import { countdown } from "../clock.js";
 import { codeOf } from "../errors.js";
 import { invalidOption } from "../options.js";
@@ -86,6 +87,22 @@ export function exchangeLimits({ clock, clientKey }: Settings): LimitedExchange 
     } finally {
       client.running--;
     }
+  };
+}
+
+/**
+ * Returns the same store, except that it calls `leave` before each operation, and then the result.
+ * An exchange locks nothing.
+ */
+export function watchedStore(store: TokenStore, leave: () => () => void): TokenStore {
+  // The async function is needed because a store of the caller's may also throw synchronously.
+  const watched = <T>(operation: () => Promise<T>) => (async () => operation())().finally(leave());
+  return {
+    lossWindowMs: store.lossWindowMs,
+    get: (key) => watched(() => store.get(key)),
+    set: (...rest) => watched(() => store.set(...rest)),
+    delete: (key) => watched(() => store.delete(key)),
+    lock: (...rest) => store.lock(...rest),
   };
 }
 

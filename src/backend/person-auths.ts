@@ -224,7 +224,7 @@ export class PersonAuths {
       ...(hostOrigin !== undefined && { hostOrigin }),
     } as const;
     const credential = (await this.#settings.findDeployment(query))?.[purpose];
-    return credential && { ...this.#settings.authOptions(), baseUrl, tenantId, credential, person };
+    return credential && { ...this.#settings.auth, baseUrl, tenantId, credential, person };
   }
 
   async #resumed(options: ResumeAuthOptions): Promise<PersonAuth | undefined> {

@@ -15,7 +15,7 @@ import { beginLogin, completeLogin, redeemLaunch } from "../people.js";
 import type { Settings } from "./backend-options.js";
 import { callbackRoute, defaultRedirectUri } from "./deployments.js";
 import { Refusal, reportedAnswer } from "./error-answer.js";
-import { delayingRefusals } from "./exchange-limits.js";
+import { delayingRefusals, watchedStore } from "./exchange-limits.js";
 import type { TakenLogin } from "./pending-logins.js";
 import { randomToken } from "./records.js";
 import {
@@ -61,7 +61,8 @@ export async function answerLaunch(request: Request, context: Context): Promise<
     }
     const { launch, baseUrl } = deployment;
     return redeemLaunch({
-      ...settings.authOptions(leave),
+      ...settings.auth,
+      store: watchedStore(settings.auth.store, leave),
       credential: watchedCredential(launch, leave),
       baseUrl,
       tenantId,
@@ -130,7 +131,7 @@ async function begin(request: Request, tenant: string | null, settings: Settings
   const { baseUrl, tenantId, login: credential } = deployment;
   const redirectUri = defaultRedirectUri(own, settings.path, tenantId);
   const { url, login } = await beginLogin({
-    ...settings.authOptions(),
+    ...settings.auth,
     baseUrl,
     tenantId,
     credential,
@@ -179,7 +180,8 @@ async function complete(
   callbackUrl.search = new URL(request.url).search;
   const exchange = (leave: () => () => void) =>
     completeLogin({
-      ...settings.authOptions(leave),
+      ...settings.auth,
+      store: watchedStore(settings.auth.store, leave),
       credential: watchedCredential(credential, leave),
       baseUrl,
       tenantId,
