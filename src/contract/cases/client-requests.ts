@@ -25,8 +25,13 @@ const wrongGrant = request("with a made-up grant_type", { grant_type: "bivariant
 const wrongType = request("declared as text/plain", {}, () => ({
   headers: { "content-type": "text/plain" },
 }));
-const wrongSecret = request("with a made-up client_secret", { client_secret: randomText() });
-const wrongClient = request("of a made-up client", { client_id: randomText() });
+// Made up for each run.
+const wrongSecret = request("with a made-up client_secret", {}, (kit) => ({
+  fields: { ...accountFields(kit), client_secret: randomText() },
+}));
+const wrongClient = request("of a made-up client", {}, (kit) => ({
+  fields: { ...accountFields(kit), client_id: randomText() },
+}));
 
 function basic(kit: Kit): string {
   const { clientId, clientSecret } = kit.need("serviceAccount");

@@ -106,15 +106,14 @@ function merge(all: readonly (Shape | undefined)[]): Shape | undefined {
   const types = new Set(shapes.flatMap((shape) => [...shape.types]));
   if (types.has("number")) types.delete("integer");
   const objects = shapes.filter((shape) => shape.types.has("object"));
-  const members: Record<string, Shape[]> = {};
-  for (const shape of objects)
-    for (const [name, field] of Object.entries(shape.fields)) {
-      members[name] ??= [];
-      members[name].push(field);
+  const byName = new Map<string, Shape[]>();
+  for (const { fields } of objects)
+    for (const [name, field] of Object.entries(fields)) {
+      const own = byName.get(name);
+      if (own === undefined) byName.set(name, [field]);
+      else own.push(field);
     }
-  const fields = Object.fromEntries(
-    Object.entries(members).map(([name, own]) => [name, merge(own) as Shape]),
-  );
+  const fields = Object.fromEntries([...byName].map(([name, own]) => [name, merge(own) as Shape]));
   const required = Object.keys(fields).filter((name) =>
     objects.every((shape) => shape.required.includes(name)),
   );
