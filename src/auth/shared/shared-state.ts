@@ -89,6 +89,8 @@ export class SharedState {
    * read whether it was done meanwhile.
    */
   async exclusively<T>(key: SharedKey, task: () => Promise<T>, emit: Emit): Promise<T> {
+    // At once, since the gate may close meanwhile.
+    if (!this.isShared) return task();
     let running: Promise<T> | undefined;
     const run = () => {
       running = task();
