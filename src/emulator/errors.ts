@@ -98,7 +98,7 @@ export const jsonSchema: z.ZodType<unknown> = z
   .custom(isJson, "must be JSON")
   .transform((value) => structuredClone(value));
 
-function isJson(value: unknown): boolean {
+export function isJson(value: unknown): boolean {
   try {
     // An object that contains itself throws here; the parser would never end.
     JSON.stringify(value);

@@ -1,6 +1,6 @@
 // The devices of each tenant, which the described device lists answer.
 import { z } from "zod";
-import { jsonSchema } from "../errors.js";
+import { isJson } from "../errors.js";
 import { ownMember } from "../http/messages.js";
 import { tenantIdSchema } from "../registrations/fields.js";
 
@@ -16,12 +16,14 @@ export interface Device {
 /** One list for every tenant, or one list for each; a tenant that is not named has no devices. */
 export type Devices = readonly Device[] | { readonly [tenantId: string]: readonly Device[] };
 
-const list = z.array(z.looseObject({ id: z.string().min(1) }));
-export const devicesSchema: z.ZodType<Devices> = jsonSchema.pipe(
-  z.union(
-    [list, z.record(tenantIdSchema, list)],
-    "must be a list of objects with an id, or such a list by tenant",
-  ),
+// An instance of a class becomes a plain object before it is checked.
+const device = z
+  .looseObject({ id: z.string().min(1) })
+  .refine(isJson, "must be JSON")
+  .transform((value) => structuredClone(value));
+export const devicesSchema: z.ZodType<Devices> = z.union(
+  [z.array(device), z.record(tenantIdSchema, z.array(device))],
+  "must be a list of objects with an id, or such a list by tenant",
 );
 
 export const defaultDevices: readonly Device[] = [
