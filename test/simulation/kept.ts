@@ -26,6 +26,35 @@ const limited = { ...fault, kind: "429 for a while" } as const;
 export const keptWorlds: readonly { readonly found: string; readonly plan: Plan }[] = [
   {
     found:
+      "the mark of a code that was sent ended with a clock that was set ahead, so the code was " +
+      "sent again",
+    plan: {
+      ...usual,
+      seed: 189_907,
+      lifeMs: 535_275,
+      lifetimeSeconds: 60,
+      store: "own",
+      processes: [{ rate: 0.999984753718134, offsetMs: 0 }],
+      customers: [{ tenantId: "tenant-0", variant: "A", rotatesAt: 13_515 }],
+      faults: [
+        { ...fault, kind: "jump", at: 37_661, until: 58_773, jumpMs: 526_000, isAtToken: false },
+        { ...fault, kind: "jump", at: 42_939, until: 72_346, jumpMs: 223_000, isAtToken: true },
+        {
+          ...limited,
+          at: 125_863,
+          until: 186_443,
+          share: 0.8519004103029146,
+          jumpMs: 448_000,
+          retryAfter: 96,
+          isAtToken: true,
+        },
+        { ...fault, kind: "jump", at: 125_863, until: 186_443, jumpMs: 448_000, isAtToken: true },
+      ],
+      acts: [{ ...call, kind: "sign in", at: 535_274, person: 1, isImpatient: true }],
+    },
+  },
+  {
+    found:
       "an assertion that was accepted before the clock was set back cost the trust in what a later answer said",
     plan: {
       ...usual,

@@ -95,7 +95,7 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
   "a code is not marked as spent": inSource(
     "a code is sent once",
     exchange,
-    "if (spentCodes.has(key)) throw alreadySent();\n  spentCodes.set(key, expiresAt);\n  try {",
+    "if (spentCodes.has(key)) throw alreadySent();\n  spentCodes.set(key, now + spentMarkLifetimeMs);\n  try {",
     "try {\n    return async () => {};",
   ),
   "the mark of a code replaces another": inSource(

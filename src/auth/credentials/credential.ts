@@ -138,7 +138,7 @@ export interface CredentialDriver<P = PreparedCredential> {
 
 /** The state that all users of one person credential share at a token endpoint. */
 export interface PersonEndpointState extends TokenEndpointState {
-  /** The codes that were sent, with the epoch milliseconds until which they are remembered. */
+  /** The codes that were sent, with the monotonic milliseconds until which they are remembered. */
   readonly spentCodes: Map<string, number>;
 }
 

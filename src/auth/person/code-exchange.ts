@@ -140,16 +140,18 @@ async function markSpent(context: PersonContext, code: string) {
     prepared.clientId,
     digest,
   ]);
-  const now = options.clock.now();
-  const expiresAt = now + spentMarkLifetimeMs;
+  const { clock } = options;
+  // Here a mark lives by monotonic time, since a clock that is set ahead would end it too soon.
+  const now = clock.monotonic();
   // All marks live equally long, so the oldest come first.
   for (const [oldest, until] of spentCodes) {
     if (until > now && spentCodes.size < mostSpentCodes) break;
     spentCodes.delete(oldest);
   }
   if (spentCodes.has(key)) throw alreadySent();
-  spentCodes.set(key, expiresAt);
+  spentCodes.set(key, now + spentMarkLifetimeMs);
   try {
+    const expiresAt = clock.now() + spentMarkLifetimeMs;
     await store.set(key, "spent", { ifVersion: null, expiresAt });
   } catch (error) {
     if (codeOf(error) === "store_conflict") throw alreadySent();
