@@ -1,8 +1,13 @@
 /** The formats and patterns of JSON Schema that are checked, each in linear time. */
-import { z } from "zod";
 
 /** RFC 3339, full-date. */
-const isDate = matches(z.regexes.date);
+function isDate(text: string): boolean {
+  const [, year, month, day] = (/^(\d{4})-(\d\d)-(\d\d)$/.exec(text) ?? []).map(Number);
+  if (year === undefined || month === undefined || day === undefined) return false;
+  // The last day of a month is day 0 of the next one. The years below 100 would be read as 19xx.
+  const days = new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
+  return month >= 1 && month <= 12 && day >= 1 && day <= days;
+}
 
 const DATE_TIME =
   /^(\d{4}-\d\d-\d\d)[Tt\s](\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[Zz]|([+-])(\d\d)(?::?(\d\d))?)$/;
@@ -25,9 +30,7 @@ function isIpv6(text: string): boolean {
   return /^[0-9A-Fa-f:.]+$/.test(text) && text.includes(":") && URL.canParse(`http://[${text}]`);
 }
 
-function matches(pattern: RegExp): (text: string) => boolean {
-  return (text) => pattern.test(text);
-}
+const matches = (pattern: RegExp) => (text: string) => pattern.test(text);
 
 /** Every other format is an annotation, as in JSON Schema itself. */
 export const FORMATS: ReadonlyMap<unknown, (text: string) => boolean> = new Map([
