@@ -338,7 +338,7 @@ function upgradeResponses(responses: unknown, { produces }: Media): void {
     const usual =
       produces.length > 0 ? produces : [isFile ? "application/octet-stream" : "application/json"];
     const content = (schema === undefined ? shown : usual).map((type) => {
-      const example = objectOf(examples)[type];
+      const example = new Map(entriesOf(examples)).get(type);
       const media = {
         ...(schema !== undefined && { schema }),
         ...(example !== undefined && { example }),
