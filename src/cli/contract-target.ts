@@ -115,8 +115,12 @@ export async function withPerson(
     output.note(`${task} on this machine. The run continues when the browser comes back:`);
     output.say(url);
     const state = new URL(url).searchParams.get("state") ?? "";
-    const late = new NotTried(`No browser came back within ${loginSeconds} s.`);
-    const callback = await listener.callback(state, signal, loginSeconds, late);
+    const late = AbortSignal.timeout(1000 * loginSeconds);
+    const callback = await listener
+      .callback(state, AbortSignal.any([signal, late]))
+      .catch((error) => {
+        throw late.aborted ? new NotTried(`No browser came back within ${loginSeconds} s.`) : error;
+      });
     await callback.show(loginPages.arrived);
     return callback.url;
   };

@@ -94,6 +94,8 @@ async function logOut(settings: Settings, { output }: Context) {
 async function logIn(settings: Settings, flags: LoginFlags, context: Context) {
   const { output, signal } = context;
   const listener = await listenForCallback(flags.port);
+  const late = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
   try {
     const addresses = {
       // If it is undefined, the library reports that it is missing.
@@ -116,9 +118,10 @@ async function logIn(settings: Settings, flags: LoginFlags, context: Context) {
     // The address is always printed, because the browser may open on another screen.
     output.say(url);
     const message = `The login did not happen within ${flags.waitSeconds} seconds.`;
-    const late = new LoginRequiredError("login_expired", message);
+    const expire = () => late.abort(new LoginRequiredError("login_expired", message));
+    timer = setTimeout(expire, 1000 * flags.waitSeconds);
     const callback = await output.during("waiting for the login in the browser", () =>
-      listener.callback(login.state, signal, flags.waitSeconds, late),
+      listener.callback(login.state, AbortSignal.any([signal, late.signal])),
     );
     try {
       const auth = await output.during("waiting for a token", () =>
@@ -134,6 +137,7 @@ async function logIn(settings: Settings, flags: LoginFlags, context: Context) {
       throw error;
     }
   } finally {
+    clearTimeout(timer);
     await listener.close();
   }
 }
@@ -218,9 +222,9 @@ export interface CallbackListener {
   readonly redirectUri: string;
   /**
    * Resolves with the first callback that has this state. Others, such as forged ones, change
-   * nothing. Rejects with `late` after these seconds.
+   * nothing.
    */
-  callback(state: string, signal: AbortSignal, seconds: number, late: Error): Promise<Callback>;
+  callback(state: string, signal: AbortSignal): Promise<Callback>;
   /** Resolves when the port is free again. */
   close(): Promise<void>;
 }
@@ -256,10 +260,9 @@ export async function listenForCallback(port: number): Promise<CallbackListener>
   const redirectUri = `http://${host}:${(server.address() as AddressInfo).port}${path}`;
   return {
     redirectUri,
-    callback: (state, signal, seconds, late) =>
+    callback: (state, signal) =>
       new Promise<Callback>((resolve, reject) => {
         signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-        setTimeout(() => reject(late), 1000 * seconds).unref();
         accept = (url, response) => {
           const states = url.searchParams.getAll("state");
           if (states.length !== 1 || states[0] !== state) return false;
