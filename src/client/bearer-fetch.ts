@@ -121,7 +121,7 @@ interface BearerAnswer<T> {
   readonly required?: PersonRequiredError | undefined;
 }
 
-/** The events of one call. Its members are what the last of them says about the end. */
+/** Reports the start and the end of a call. Its members are what the last event says. */
 export class CallReport implements RequestEvents {
   readonly requestId: string;
   readonly emit: Emit;

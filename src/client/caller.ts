@@ -94,8 +94,7 @@ export async function callOperation(
 ): Promise<unknown> {
   let report: CallReport | undefined;
   try {
-    const call = (prepare(auth, operationId, init, context) ??
-      prepare(auth, operationId, init, context, await anyCall())) as PreparedCall;
+    const call = await prepare(auth, operationId, init, context);
     report = new CallReport(call, context.options);
     return await send(call, report, context);
   } catch (fault) {
@@ -106,16 +105,12 @@ export async function callOperation(
   }
 }
 
-/**
- * Returns undefined for a call that needs `any`.
- * @throws ConfigurationError for what cannot be sent
- */
-function prepare(
+/** @throws ConfigurationError for what cannot be sent */
+async function prepare(
   auth: Auth,
   operationId: string,
   given: CallInit,
   { operations, options }: CallerContext,
-  any?: typeof import("./any-call.js"),
 ) {
   const operation = operations.byId(operationId);
   const { method, path, anonymous, bodyRequired, answers, success } = operation;
@@ -146,14 +141,13 @@ function prepare(
     common: options.headers,
     own: envelopeHeader(given.envelope),
   };
-  const request = usualRequest(toWrite) ?? any?.anyRequest(toWrite);
+  const request = usualRequest(toWrite) ?? (await anyCall()).anyRequest(toWrite);
   const isUsual =
     success.length > 0 && [answers, parseAs, mostBytes].every((one) => one === undefined);
   /** Absent for JSON of any size, which the answer of most operations is. */
   const reader = isUsual
     ? undefined
-    : any?.answerReader(operation, { parseAs, mostBytes, auth, signal });
-  if (request === undefined || !(isUsual || reader)) return;
+    : (await anyCall()).answerReader(operation, { parseAs, mostBytes, auth, signal });
   request.headers.accept ??= reader?.accept ?? "application/json";
   return {
     auth,
@@ -176,7 +170,7 @@ function prepare(
   };
 }
 
-type PreparedCall = NonNullable<ReturnType<typeof prepare>>;
+type PreparedCall = Awaited<ReturnType<typeof prepare>>;
 
 /** Sends a call, again if need be, and makes an outcome of the answer. */
 async function send(call: PreparedCall, report: CallReport, context: CallerContext) {
@@ -222,8 +216,7 @@ async function send(call: PreparedCall, report: CallReport, context: CallerConte
   }
   const body = typeof content === "string" ? jsonOrText(content) : content.value;
   const isJson = typeof content === "string" ? typeof body === "object" : content.isJson;
-  // A path is unknown, and not a record that it names: then a router, which has no JSON to say, has
-  // answered.
+  // An unknown path that names no record: a router, which has no JSON to say, has answered.
   const isOfRouter = !isJson && !/\{(?!tenantId\})/.test(operation.path);
   const refusal = apiErrorOf({
     ...call,

@@ -80,6 +80,12 @@ describe("headers of a service", () => {
     expect(sent()).toMatchObject({ "x-team": "green" });
   });
 
+  test("of a call may be an iterator, also where the answer is not JSON", async () => {
+    const { call, sent } = await wiredService();
+    await call("read", { headers: new Map(Object.entries(headers)).entries(), parseAs: "text" });
+    expect(sent()).toMatchObject({ "x-team": "blue" });
+  });
+
   test("are read once, so that a later change has no effect", async () => {
     const own = new Headers(headers);
     const { call, sent } = await wiredService({ headers: own });
