@@ -47,7 +47,7 @@ const BUNDLES: readonly Bundle[] = [
     never: [...ONLY_B, ...CHOICE],
     neverText: TEXT_OF_B,
     mostKB: 24.3,
-    mostAtStartKB: 15.8,
+    mostAtStartKB: 15.7,
   },
   {
     app: `export { createAuth, serviceAccount } from "bivariant"`,

@@ -68,7 +68,7 @@ export type FindDeployment = (
 ) => BackendDeployment | undefined | Promise<BackendDeployment | undefined>;
 
 /** The checked options of a backend that its deployments must fit. */
-export interface DeploymentOptions extends ResolvedAuthOptions {
+export interface DeploymentOptions extends Omit<ResolvedAuthOptions, "store"> {
   readonly path: string;
   readonly publicOrigin: string | undefined;
 }

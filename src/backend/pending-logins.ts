@@ -58,10 +58,9 @@ interface WantedLogin {
 }
 
 interface FoundLogin extends LoginRecord {
-  /** The name of the cookie. */
-  readonly cookie: string;
-  /** The value of the cookie: the sealed login, or the token of its record. */
-  readonly value: string;
+  readonly cookieName: string;
+  /** The sealed login, or the token of its record. */
+  readonly cookieValue: string;
 }
 
 export interface TakenLogin extends StartedLogin {
@@ -125,7 +124,7 @@ export class PendingLogins {
       this.#settings.reportUnknown("login_unknown");
     const own = found.find(({ started }) => started && areEqual(state ?? "", started.login.state));
     if (own?.started === undefined) return found.at(-1)?.returnTo;
-    const { cookie, started, returnTo, expiresAt } = own;
+    const { cookieName: cookie, started, returnTo, expiresAt } = own;
     return {
       ...started,
       returnTo,
@@ -162,7 +161,7 @@ export class PendingLogins {
     for (let tries = 0; tries < mostLogins; tries++) {
       const found = await this.#completedOf(request, wanted);
       if (found === undefined) return undefined;
-      const { cookie, value: id } = found;
+      const { cookieName, cookieValue: id } = found;
       const response = await this.#records.lock(id, async () => {
         const completed = (await this.#records.read(id))?.value.completed;
         if (completed === undefined) return undefined;
@@ -173,7 +172,7 @@ export class PendingLogins {
       });
       // Another request fetched this login meanwhile, but the browser may have a second one.
       if (response === undefined) continue;
-      response.headers.append("set-cookie", this.#setCookie(request, cookie));
+      response.headers.append("set-cookie", this.#setCookie(request, cookieName));
       return response;
     }
     return undefined;
@@ -206,12 +205,12 @@ export class PendingLogins {
     // No more are read, so that a request with many made-up cookies does not cost many reads.
     const names = this.#namesOf(request).slice(-mostLogins);
     const found = await Promise.all(
-      names.map(async (cookie) => {
-        const value = readCookie(request, cookie) ?? "";
-        const login = value.includes(".")
-          ? ((await this.#seal.open(cookie, value)) as LoginRecord | undefined)
-          : (await this.#records.read(value))?.value;
-        return login && { ...login, cookie, value };
+      names.map(async (cookieName) => {
+        const cookieValue = readCookie(request, cookieName) ?? "";
+        const login = cookieValue.includes(".")
+          ? ((await this.#seal.open(cookieName, cookieValue)) as LoginRecord | undefined)
+          : (await this.#records.read(cookieValue))?.value;
+        return login && { ...login, cookieName, cookieValue };
       }),
     );
     return found.filter((login) => login !== undefined);

@@ -267,11 +267,11 @@ function isSameLogin(left: LoginName, right: LoginName): boolean {
 const listKey = JSON.stringify(["cli-logins"]);
 
 /** Replaces the name of this login in the list, or deletes it. */
-function replaceName(person: StoredPerson, ...name: readonly LoginName[]) {
+function replaceName(person: StoredPerson, name?: LoginName) {
   const { store } = person;
   return store.lock(listKey, async () => {
     const others = (await readNames(store)).filter((one) => !isSameLogin(one, person));
-    await store.set(listKey, JSON.stringify([...others, ...name]));
+    await store.set(listKey, JSON.stringify(name === undefined ? others : [...others, name]));
   });
 }
 

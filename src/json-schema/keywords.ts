@@ -1,5 +1,4 @@
 /** The keywords that check a value and its members, each made into a check of its own. */
-
 import { FORMATS, patternOf } from "./formats.js";
 import { entriesOf, isObject, listOf } from "./json.js";
 import { accept, type Check, every, fail, type Maker, or, reword, within } from "./run.js";

@@ -64,7 +64,7 @@ export function isResult(value: unknown): value is SurveyResult {
 
 function fromCsv(text: string): EarlierResult[] {
   return readRowsOf(text).map((row) => {
-    // A row that cannot be read is no result either.
+    // A row that cannot be read has no result.
     if ("problem" in row) return earlierOf(undefined, row.line);
     const cell = (name: string) => withoutQuotes(row.fields.get(name) ?? "") || undefined;
     const value = {

@@ -9,12 +9,13 @@ import { ifPossible, lazy } from "../../http/lazy.js";
 import { type Target, tokenEndpointOfA } from "../../variants/target.js";
 import { userAgent } from "../../version.js";
 import {
+  type GivenSettings,
   type PreparedClient,
   type PrepareOptions,
   type Refusal,
+  readSettings,
   requireText,
   type SentAttempt,
-  type SettingsReader,
   type TokenAttempt,
 } from "./credential.js";
 import { keyError, type PrivateKey, type SigningKey, type SigningKeyCache } from "./signing-key.js";
@@ -71,12 +72,12 @@ const diagnosis = /* @__PURE__ */ lazy(() => import("./diagnosis.js"));
 
 /** @throws ConfigurationError `credential_invalid`, and the errors of `importSigningKey` */
 export async function preparePlugin(
-  read: SettingsReader<PluginSettings>,
+  given: GivenSettings<PluginSettings>,
   target: Target,
   keys: SigningKeyCache,
   options: PrepareOptions,
 ): Promise<PluginClient> {
-  const { clientId, privateKey, keyId, audience } = await read(target);
+  const { clientId, privateKey, keyId, audience } = await readSettings(given, target, "A");
   requireText(clientId, "clientId", "A");
   if (audience !== undefined) requireText(audience, "audience", "A");
   const key = await keys.read(privateKey, keyId, options);
@@ -89,7 +90,7 @@ export async function preparePlugin(
     explain: async (refusal) =>
       (await ifPossible(diagnosis))?.explainRefusalOfA(refusal, request) ?? [],
     async send(grant, parameters, attempt) {
-      const issuedAt = Math.floor(attempt.serverNow() / 1000);
+      const issuedAtSeconds = Math.floor(attempt.serverNow() / 1000);
       let assertion = "";
       const response = await genericTokenEndpointRequest(
         { issuer: tokenEndpoint, token_endpoint: tokenEndpoint },
@@ -98,7 +99,8 @@ export async function preparePlugin(
         // queue.
         async (_server, _client, body) => {
           const aud = audience ?? new URL(tokenEndpoint).href;
-          assertion = await signClientAssertion({ clientId, audience: aud, issuedAt }, key);
+          const claims = { clientId, audience: aud, issuedAt: issuedAtSeconds };
+          assertion = await signClientAssertion(claims, key);
           // A fetch of the caller's own may ignore the signal, and a signer may be slow.
           attempt.signal.throwIfAborted();
           body.set("client_id", clientId);
@@ -117,7 +119,7 @@ export async function preparePlugin(
         },
       );
       const secrets = [assertion, ...Object.values(parameters)];
-      return { response, issuedAtSeconds: issuedAt, secrets };
+      return { response, issuedAtSeconds, secrets };
     },
   };
 }

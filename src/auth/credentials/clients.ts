@@ -10,16 +10,17 @@ import {
   clientErrors,
   credentialInvalid,
   fingerprintOf,
+  givenSettings,
   type MachineCredential,
   machineCredential,
   type PersonCredential,
   type PreparedPersonCredential,
   personCredential,
   type Refusal,
+  readSettings,
   requireText,
   type Settings,
   sendJson,
-  settingsReader,
 } from "./credential.js";
 
 /** What {@link serviceAccount} takes (section 2.5 of the description). */
@@ -43,14 +44,11 @@ export interface ServiceAccountSettings {
  * const service = await connect({ baseUrl, tenantId, credentials: [account] });
  */
 export function serviceAccount(settings: Settings<ServiceAccountSettings>): MachineCredential<"B"> {
-  const read = settingsReader("serviceAccount", "B", settings, {
-    clientId: true,
-    clientSecret: true,
-  });
+  const given = givenSettings("serviceAccount", settings, { clientId: true, clientSecret: true });
   return machineCredential("B", {
     callsFunction: typeof settings === "function",
     async prepare(target) {
-      const { clientId, clientSecret } = await read(target);
+      const { clientId, clientSecret } = await readSettings(given, target, "B");
       requireText(clientId, "clientId", "B");
       requireText(clientSecret, "clientSecret", "B");
       const fields = {
@@ -133,7 +131,7 @@ export interface PreparedApiClient extends PreparedPersonCredential {
  * const { url, login } = await beginLogin({ baseUrl, credential });
  */
 export function apiClient(settings: Settings<ApiClientSettings>): PersonCredential<"B"> {
-  const read = settingsReader("apiClient", "B", settings, {
+  const given = givenSettings("apiClient", settings, {
     ...settingNames,
     clientId: true,
     redirectUri: true,
@@ -150,9 +148,9 @@ export function apiClient(settings: Settings<ApiClientSettings>): PersonCredenti
     ...(typeof settings === "object" &&
       settings !== null && { check: () => requireValid(settings) }),
     async prepare(target, options): Promise<PreparedApiClient> {
-      const given = await read(target);
-      const redirectUri = given.redirectUri ?? options.redirectUri;
-      const checked = requireValid({ ...given, redirectUri });
+      const read = await readSettings(given, target, "B");
+      const redirectUri = read.redirectUri ?? options.redirectUri;
+      const checked = requireValid({ ...read, redirectUri });
       const { clientId, clientSecret, issuer, authorizationEndpoint, refreshPath } = checked;
       const secrets = clientSecret === undefined ? [] : [clientSecret];
       // JSON leaves out a secret that is undefined.

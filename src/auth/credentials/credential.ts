@@ -304,39 +304,49 @@ export function requireText(value: unknown, option: string, variant: Variant): s
   throw credentialInvalid(`${option} must be a string that is not empty.`, { option, variant });
 }
 
-/** Reads the settings of a credential for a tenant. */
-export type SettingsReader<T> = (target: Target) => Promise<T>;
+/** Settings as they are given, and the check of their names. */
+export interface GivenSettings<T> {
+  readonly settings: Settings<T>;
+  /** @throws ConfigurationError `option_invalid` */
+  check(settings: T): T;
+}
 
 /**
- * Returns the reader of settings that may be a function. Their names are checked at once, or else
- * when the function returns them. `of` is the function that makes the credential. The reader
- * rejects with ConfigurationError `credential_invalid`, `credential_missing`, `option_invalid`.
- *
- * @throws ConfigurationError `option_invalid`
+ * Checks the names of the settings of the credential `of`: at once, or else when their function
+ * returns them.
  */
-export function settingsReader<T extends object>(
+export function givenSettings<T extends object>(
   of: string,
-  variant: Variant,
   settings: Settings<T>,
   names: NoInfer<NamesOf<T>>,
-): SettingsReader<T> {
+): GivenSettings<T> {
   const check = (read: T) => requireOptions(of, read, names);
   if (typeof settings === "object" && settings !== null) check(settings);
-  return async (target) => {
-    let read: T | undefined;
-    try {
-      read = await (typeof settings === "function" ? settings(target) : settings);
-    } catch (cause) {
-      const message = "The function that returns the credential's settings failed; see the cause.";
-      throw credentialInvalid(message, { variant, cause });
-    }
-    if (typeof read === "object" && read !== null) return check(read);
-    if (read === undefined && typeof settings === "function")
-      throw credentialMissing(target, variant);
-    const message =
-      "The credential's settings must be an object, or undefined if the tenant has none.";
-    throw credentialInvalid(message, { variant });
-  };
+  return { settings, check };
+}
+
+/**
+ * Reads settings that may be a function.
+ * @throws ConfigurationError `credential_invalid`, `credential_missing`, `option_invalid`
+ */
+export async function readSettings<T extends object>(
+  { settings, check }: GivenSettings<T>,
+  target: Target,
+  variant: Variant,
+): Promise<T> {
+  let read: T | undefined;
+  try {
+    read = await (typeof settings === "function" ? settings(target) : settings);
+  } catch (cause) {
+    const message = "The function that returns the credential's settings failed; see the cause.";
+    throw credentialInvalid(message, { variant, cause });
+  }
+  if (typeof read === "object" && read !== null) return check(read);
+  if (read === undefined && typeof settings === "function")
+    throw credentialMissing(target, variant);
+  const message =
+    "The credential's settings must be an object, or undefined if the tenant has none.";
+  throw credentialInvalid(message, { variant });
 }
 
 /** The error for a tenant without a credential of the variants that its deployment may serve. */

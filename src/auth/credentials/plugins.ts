@@ -9,6 +9,7 @@ import { requireOptions } from "../../options.js";
 import type { PluginClient, PluginSettings } from "./client-assertion.js";
 import {
   type CredentialDriver,
+  givenSettings,
   type MachineCredential,
   machineCredential,
   type PersonCredential,
@@ -17,7 +18,6 @@ import {
   personCredential,
   requireText,
   type Settings,
-  settingsReader,
 } from "./credential.js";
 import type { SigningKeyCache } from "./signing-key.js";
 
@@ -104,7 +104,7 @@ export function userInterfacePlugin(
 export async function createClientAssertion(
   options: PluginSettings & ClockOptions & { readonly audience: string },
 ): Promise<string> {
-  const known = { ...names, clock: true };
+  const known: NamesOf<typeof options> = { ...names, clock: true };
   const { privateKey, keyId } = requireOptions("createClientAssertion", options, known);
   const clientId = requireText(options.clientId, "clientId", "A");
   const audience = requireText(options.audience, "audience", "A");
@@ -126,14 +126,14 @@ function pluginDriver<P>(
   settings: Settings<PluginSettings>,
   grantOf: (client: PluginClient) => P,
 ): CredentialDriver<P> {
-  const read = settingsReader(of, "A", settings, names);
+  const given = givenSettings(of, settings, names);
   let keys: SigningKeyCache | undefined;
   return {
     callsFunction: typeof settings === "function" || typeof settings?.privateKey === "function",
     async prepare(target, options) {
       const { SigningKeyCache, preparePlugin } = await pluginClient();
       keys ??= new SigningKeyCache();
-      return grantOf(await preparePlugin(read, target, keys, options));
+      return grantOf(await preparePlugin(given, target, keys, options));
     },
   };
 }

@@ -47,7 +47,7 @@ export class ServerClock {
    */
   #reportedMs = 0;
   #isDistrusted = false;
-  /** When the request was sent whose answer was learnt from last. The answer may hold a token. */
+  /** When the request of the latest answer was sent. The answer itself may hold a token. */
   #latestSentAt: number | undefined;
   /** Whether an assertion made by the applied clock was accepted. */
   isProven = false;

@@ -94,7 +94,9 @@ const requestRules = refusals("B", ofTheAccount, {
   "client-request.method": request("by PUT", {}, () => ({ method: "PUT" })),
   "client-request.media-type": wrongType,
   "client-request.body-size": {
-    ...request("of more than 1 MiB", { padding: "x".repeat(2 ** 20) }),
+    ...request("of more than 1 MiB", {}, (kit) => ({
+      fields: { ...accountFields(kit), padding: "x".repeat(2 ** 20) },
+    })),
     // A firewall may count it as an attack, and lock the caller out.
     safe: false,
   },

@@ -331,7 +331,7 @@ function upgradeResponses(responses: unknown, { produces }: Media): void {
       if (isObject(header) && header.schema === undefined) header.schema = takeSchema(header);
     delete response.schema;
     delete response.examples;
-    // Without a schema there is no body by the letter, but an example shows that there is one.
+    // A response without a schema has no body, unless an example shows one.
     const shown = Object.keys(Object(examples)).filter((type) => type.includes("/"));
     if (schema === undefined && shown.length === 0) continue;
     const isFile = isObject(schema) && schema.format === "binary";

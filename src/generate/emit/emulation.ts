@@ -44,7 +44,7 @@ interface Emulated {
   readonly requests: DocumentedRequests;
 }
 
-/** It takes seconds for a large document. */
+/** Makes the samples of a document, which takes seconds for a large one. */
 export function emulated(document: ListedDocument): Emulated {
   const answers: [id: string, Answer][] = [];
   const notSampled: [id: string, reason: string][] = [];
@@ -231,6 +231,7 @@ export async function readApi(
     if (path === undefined) continue;
     const document = withOperations(await readDocument(variant, path, options));
     document.findings.refuse();
+    // It throws for a schema that cannot be checked.
     schemaTable(document);
     operations[variant] = operationTable(document);
     const all = emulated(document);
