@@ -11,6 +11,7 @@ import {
   type PersonAuth,
 } from "../auth/auth.js";
 import { personContext } from "../auth/person/person-context.js";
+import type { PersonLifecycle } from "../auth/person/person-refresh.js";
 import { RecentlyUsed } from "../auth/shared/recently-used.js";
 import { personRequired } from "../client/call-error.js";
 import {
@@ -105,6 +106,8 @@ export class PersonAuths {
     this.#held.get(person, () => ({})).auth = this.#watched(auth);
     try {
       const token = await auth.getAccessToken();
+      // Another process that has the session must find its tokens.
+      await (auth as unknown as PersonLifecycle).save();
       const { roles, expiresAt } = token;
       const operator = variant === "A" ? token.operator : await this.#identified(auth, token);
       return await use({

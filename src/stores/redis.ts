@@ -62,7 +62,7 @@ const names: NamesOf<RedisStoreOptions> = { prefix: true, lossWindowMs: true, cl
 
 /**
  * Keeps values in Redis 6.2 or newer, or Valkey, through a client of the package `redis` or
- * `ioredis`. Entries expire by the server's clock. In a cluster, the entry and the lock of a key
+ * `ioredis`. The server counts until an entry expires. In a cluster, the entry and the lock of a key
  * are in one slot. The values can be read by everyone who may read the database, so wrap the store
  * in `encryptedStore`.
  *
@@ -139,8 +139,10 @@ export function redisStore(
       const version = crypto.randomUUID();
       const over =
         ifVersion === undefined ? "any" : ifVersion === null ? "missing" : `=${ifVersion}`;
-      // Redis refuses times before 1970, and those that it cannot count. 1 is as long ago as any.
-      const expiry = expiresAt > latestExpiry ? [] : [String(Math.max(1, Math.ceil(expiresAt)))];
+      // What is left counts, since this machine's clock may be wrong. 1970 is as long ago as any.
+      const leftMs = Math.ceil(expiresAt - clock.now());
+      const lasting = leftMs > 0 ? ["PX", String(leftMs)] : ["PXAT", "1"];
+      const expiry = expiresAt > latestExpiry ? [] : lasting;
       // JSON keeps half a surrogate pair, which UTF-8 would lose.
       const entry = `${version} ${JSON.stringify(value)}`;
       const wrote = await run(
@@ -206,7 +208,7 @@ local found = redis.call("GET", KEYS[1])
 local current = found and "=" .. (string.match(found, "^%S+") or " ") or "missing"
 if current == "=" .. ARGV[1] then return 1 end
 if ARGV[3] ~= "any" and ARGV[3] ~= current then return 0 end
-if ARGV[4] then redis.call("SET", KEYS[1], ARGV[2], "PXAT", ARGV[4]) else redis.call("SET", KEYS[1], ARGV[2]) end
+if ARGV[4] then redis.call("SET", KEYS[1], ARGV[2], ARGV[4], ARGV[5]) else redis.call("SET", KEYS[1], ARGV[2]) end
 return 1`;
 const deleteScript = `return redis.call("DEL", KEYS[1])`;
 const acquireScript = `

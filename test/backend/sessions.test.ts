@@ -109,6 +109,23 @@ describe("a session token", () => {
     expect(unknown()).toEqual(Array(times).fill(event));
   });
 
+  test("is opened once other processes find its tokens, although the first write failed", async () => {
+    let failures = 0;
+    const wrapStore = interrupted((operation, key) => {
+      if (operation === "set" && key.startsWith('["grant"') && failures-- > 0)
+        throw new Error("down");
+    });
+    const { launch, loggedIn, elsewhere, browser, launchBody } = rig({ wrapStore });
+    for (const signIn of [launch, loggedIn]) {
+      failures = 1;
+      const { session } = await signIn();
+      expect((await elsewhere().me(session)).status).toBe(200);
+    }
+    failures = 2;
+    const answer = browser.post("/auth/launch", launchBody());
+    expect(await refusalOf(answer)).toBe("503 store_unavailable");
+  });
+
   test("of a damaged entry, or one that cannot be decrypted, is refused", async () => {
     const { wrapStore, held } = watched();
     const { launch, browser, store, elsewhere, reports } = rig({ wrapStore });

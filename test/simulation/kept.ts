@@ -22,8 +22,87 @@ const call = { kind: "call", process: 0, customer: 0, person: 0 } as const;
 /** Each kind of fault reads only some of these. */
 const fault = { process: 0, customer: 0, share: 1, jumpMs: 0, retryAfter: 1 } as const;
 const limited = { ...fault, kind: "429 for a while" } as const;
+const jump = { ...fault, kind: "jump" } as const;
 
 export const keptWorlds: readonly { readonly found: string; readonly plan: Plan }[] = [
+  {
+    found:
+      "a detection that had passed the rate limit before a 429 opened it again by its next answer",
+    plan: {
+      ...usual,
+      seed: 362_845,
+      lifeMs: 434_127,
+      lifetimeSeconds: 60,
+      store: "redis",
+      sharesInFlight: false,
+      processes: [{ rate: 1.0000707097262609, offsetMs: 0 }],
+      customers: [{ tenantId: "tenant-0", variant: "B" }],
+      faults: [
+        { ...limited, at: 355_739, until: 434_126, share: 0.3654322573216632, retryAfter: 31 },
+      ],
+      acts: [
+        { ...call, at: 414_694, isInvalidated: true },
+        { ...call, at: 414_694, isInvalidated: true },
+      ],
+    },
+  },
+  {
+    found: "a session was opened whose tokens no other process found in the store",
+    plan: {
+      ...usual,
+      seed: 370_771,
+      lifeMs: 176_654,
+      lifetimeSeconds: 60,
+      latencyMs: 20,
+      store: "redis",
+      processes: [
+        { rate: 1.0000311949512455, offsetMs: 0 },
+        { rate: 0.9999750760948751, offsetMs: 0 },
+      ],
+      customers: [
+        { tenantId: "tenant-0", variant: "A", rotatesAt: 298_959 },
+        { tenantId: "tenant-1", variant: "B", trouble: "wrong key" },
+      ],
+      faults: [
+        {
+          ...fault,
+          kind: "store silent",
+          at: 163_042,
+          until: 176_653,
+          process: 1,
+          share: 0.8532898954581469,
+        },
+      ],
+      acts: [
+        { ...call, kind: "visit", at: 161_573, process: 1 },
+        { ...call, kind: "sign in", at: 168_031, customer: 1, process: 1 },
+        { ...call, kind: "visit", at: 140_583, customer: 1, person: 1 },
+        { ...call, kind: "visit", at: 140_583, customer: 1, person: 1, process: 1 },
+      ],
+    },
+  },
+  {
+    found:
+      "what a machine wrote whose clock was set back by half an hour had expired in Redis at once",
+    plan: {
+      ...usual,
+      seed: 490_742,
+      lifeMs: 791_648,
+      lifetimeSeconds: 60,
+      store: "redis",
+      processes: [{ rate: 1.000093723686505, offsetMs: 0 }],
+      customers: [{ tenantId: "tenant-0", variant: "A", movesAt: 459_846 }],
+      faults: [
+        { ...jump, at: 426_647, until: 532_936, jumpMs: -503_000, isAtToken: true },
+        { ...jump, at: 573_110, until: 578_011, jumpMs: -368_000 },
+        { ...jump, at: 507_109, until: 598_025, jumpMs: -569_000 },
+      ],
+      acts: [
+        { ...call, kind: "two tabs", at: 61_547, person: 1 },
+        { ...call, kind: "two tabs", at: 605_078 },
+      ],
+    },
+  },
   {
     found:
       "the mark of a code that was sent ended with a clock that was set ahead, so the code was " +

@@ -53,14 +53,14 @@ export class RedisData {
     const now = this.#epoch();
     const found = this.entries.get(key);
     const entry = found && found.expiresAt > now ? found : undefined;
-    const [first = "", second = "", over = "", expiry] = args;
-    if (script.includes("PXAT")) {
+    const [first = "", second = "", over = "", unit, time] = args;
+    if (script.includes("ARGV[5]")) {
       const current = entry === undefined ? "missing" : `=${/^\S+/.exec(entry.value)?.[0] ?? " "}`;
       if (current === `=${first}`) return 1;
       if (over !== "any" && over !== current) return 0;
       this.#set(key, {
         value: second,
-        expiresAt: expiry ? Number(expiry) : Number.POSITIVE_INFINITY,
+        expiresAt: unit ? Number(time) + (unit === "PX" ? now : 0) : Number.POSITIVE_INFINITY,
       });
       return 1;
     }

@@ -90,6 +90,8 @@ export class Rules {
    */
   readonly #firstSent = new Map<string, number>();
   readonly #refusedTokens = new Map<string, number>();
+  /** When the last suspension of each process ends. */
+  readonly #suspendedUntil = new Map<string, number>();
   readonly #hasJumps: boolean;
   /** How often each identity was refused in a row. */
   readonly #refusals = new Map<string, number>();
@@ -179,12 +181,14 @@ export class Rules {
         `${process} asks for ${who} ${Math.round(gapMs)} ms after the last`,
       );
     // Without a step of its clock a process asks for no other token while the one it got is young
-    // and not refused.
+    // and not refused. After a suspension what was under way counts as lost, although it goes on.
     const held = isMachine ? this.#held.get(`${process} ${tenantId}`) : undefined;
+    const suspendedUntil = this.#suspendedUntil.get(process) ?? Number.NEGATIVE_INFINITY;
     if (
       held &&
       !this.#hasJumps &&
       this.#plan.sharesInFlight &&
+      at > suspendedUntil + longestCallMs &&
       at < held.from + 450 * this.#plan.lifetimeSeconds
     )
       this.break("few requests", `${process} asks for ${tenantId} although it has a token`);
@@ -246,6 +250,10 @@ export class Rules {
       userId,
       endsAt: at + 1_000 * this.#plan.lifetimeSeconds,
     });
+  }
+
+  suspended(process: string, until: number): void {
+    this.#suspendedUntil.set(process, until);
   }
 
   storeLost(at: number, lossMs: number): void {

@@ -27,7 +27,13 @@ import {
 } from "../../errors.js";
 import { sleep } from "../../http/backoff.js";
 import { jsonObject } from "../../http/exchange.js";
-import { type AccessToken, createAccessToken, type Emit, type PersonAuth } from "../auth.js";
+import {
+  type AccessToken,
+  beginEvents,
+  createAccessToken,
+  type Emit,
+  type PersonAuth,
+} from "../auth.js";
 import {
   clientErrors,
   fingerprintOf,
@@ -76,6 +82,11 @@ export class PersonLifecycle extends TokenLifecycle implements PersonAuth {
     return this.located(
       grant.over ?? grant.expired("seems to be over, since the API refused its token"),
     );
+  }
+
+  /** Writes the tokens to the store if that failed after the exchange. @throws StoreError */
+  save(): Promise<void> {
+    return this.#source.save();
   }
 
   async forget(): Promise<void> {
@@ -139,6 +150,11 @@ class PersonTokenSource implements TokenSource {
 
   get needsPerson(): boolean {
     return this.grant.held.refreshToken === undefined;
+  }
+
+  save(): Promise<void> {
+    const { variant, target, options } = this.#context;
+    return this.grant.saveUnsaved(beginEvents({ variant, ...target }, options).emit);
   }
 
   get #lossWindowMs(): number {

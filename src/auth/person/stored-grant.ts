@@ -159,12 +159,16 @@ export class StoredGrantHandle {
     if (this.#over !== undefined) throw this.#over;
   }
 
-  /** Writes a grant that could not be written before, then reads the stored grant and holds it. */
+  /** Writes a grant that could not be written before. */
+  async saveUnsaved(emit: Emit): Promise<void> {
+    if (this.#unsaved === undefined) return;
+    const { grant, over = await this.#versionBefore(grant) } = this.#unsaved;
+    await this.save(grant, over, emit);
+  }
+
+  /** Does the same, then reads the stored grant and holds it. */
   async read(emit: Emit): Promise<StoredGrant> {
-    if (this.#unsaved !== undefined) {
-      const { grant, over = await this.#versionBefore(grant) } = this.#unsaved;
-      await this.save(grant, over, emit);
-    }
+    await this.saveUnsaved(emit);
     return this.#take(await this.#find());
   }
 

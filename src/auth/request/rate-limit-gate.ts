@@ -161,10 +161,12 @@ export class RateLimitGate {
   }
 
   /**
-   * Reports any other answer. It opens the gate only if its request was sent after the last 429.
+   * Reports any other answer. It opens the gate only if its request was sent after the last 429 and
+   * the wait is over: a detection that had entered before may send another question meanwhile.
    */
   passed({ sentAt }: Pick<Answer, "sentAt">): void {
-    if (sentAt >= this.#refusedAt || this.#isOverWithoutNow()) this.#refusals = 0;
+    const isAfter = sentAt >= this.#refusedAt && this.#leftMs() <= 0;
+    if (isAfter || this.#isOverWithoutNow()) this.#refusals = 0;
   }
 
   /** The error for a caller that does not wait. */
