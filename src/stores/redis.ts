@@ -62,9 +62,9 @@ const names: NamesOf<RedisStoreOptions> = { prefix: true, lossWindowMs: true, cl
 
 /**
  * Keeps values in Redis 6.2 or newer, or Valkey, through a client of the package `redis` or
- * `ioredis`. The server counts until an entry expires. In a cluster, the entry and the lock of a key
- * are in one slot. The values can be read by everyone who may read the database, so wrap the store
- * in `encryptedStore`.
+ * `ioredis`. The server counts until an entry expires. In a cluster, the entry and the lock of a
+ * key are in one slot. The values can be read by everyone who may read the database, so wrap the
+ * store in `encryptedStore`.
  *
  * Errors hold the code of Redis' answer, never its text, which may quote a value.
  *
@@ -264,38 +264,18 @@ type Run = (
   signal?: AbortSignal,
 ) => Promise<unknown>;
 
-/**
- * Runs scripts by their hash. Redis forgets scripts in a restart or failover, and then gets the
- * text once more.
- */
+/** Sends the text of the scripts, since Redis forgets them in a restart or failover. */
 function scriptRunner(client: RedisClient): Run {
   const send = commandSender(client);
-  const hashes = new Map<string, Promise<string>>();
-  const hashOf = (script: string) => {
-    const hash = hashes.get(script) ?? sha1(script);
-    hashes.set(script, hash);
-    return hash;
-  };
   return async (script, name, args, signal) => {
-    const hash = await hashOf(script);
     // The caller has given up.
     signal?.throwIfAborted();
     try {
-      return await send(name, ["evalsha", hash, "1", name, ...args], signal).catch(
-        (fault: unknown) => {
-          if (!messageOf(fault).startsWith("NOSCRIPT")) throw fault;
-          return send(name, ["eval", script, "1", name, ...args], signal);
-        },
-      );
+      return await send(name, ["eval", script, "1", name, ...args], signal);
     } catch (fault) {
       throw storeErrorOf(fault);
     }
   };
-}
-
-async function sha1(text: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-1", new TextEncoder().encode(text));
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 type Send = (name: string, command: string[], signal?: AbortSignal) => Promise<unknown>;

@@ -72,7 +72,7 @@ describeWithRedis("sessions in Redis", () => {
     await open(10_000);
     expect(await ask("DBSIZE")).toBeGreaterThan(10_000);
     expect(await costs()).toEqual(few);
-    expect(few.me).toEqual(["config|resetstat:calls=1", "evalsha:calls=2", "get:calls=2"]);
+    expect(few.me).toEqual(["config|resetstat:calls=1", "eval:calls=2", "get:calls=2"]);
     expect(JSON.stringify(few)).not.toMatch(/scan|keys/);
   });
 

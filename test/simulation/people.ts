@@ -250,7 +250,7 @@ export class Person {
     this.#loggedOut = session;
     const answer = await this.#browser(at).post("/auth/logout", {}, this.#headers(session));
     this.#world.note(`${this.userId} logs out at ${at.name}: ${answer.status}`);
-    // Whether it ended or not, it may have ended. A browser drops the cookie of a later session too.
+    // Whether it ended or not, it may have ended. The cookie of a later session is dropped too.
     const isDropped = this.#world.plan.hasCookies && answer.status === 204;
     if (this.#session === session || isDropped) this.#session = undefined;
     return answer.status === 204;

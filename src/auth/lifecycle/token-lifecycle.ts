@@ -197,14 +197,14 @@ export class TokenLifecycle implements Auth {
     return this.#renewal !== undefined && this.#renewal.lostInMs() > 0;
   }
 
-  #begin(requestId?: string): RequestEvents {
+  protected begin(requestId?: string): RequestEvents {
     return beginEvents(this, this.#options, requestId);
   }
 
   #serveWhileRenewing({ token, promise }: ServedToken, requestId?: string): Promise<AccessToken> {
     if (this.isRenewing || this.#pausedMs() > 0) return promise;
     const startedAt = this.#clock.monotonic();
-    const events = this.#begin(requestId);
+    const events = this.begin(requestId);
     const renewal = this.#start(events, true);
     // The event follows the start, so that a listener that asks for a token joins this renewal and
     // starts no other.
@@ -223,11 +223,9 @@ export class TokenLifecycle implements Auth {
   }
 
   #wait(signal: AbortSignal | undefined, requestId?: string): Promise<AccessToken> {
-    if (!this.#options.shareInFlight)
-      return this.#task(this.#begin(requestId), signal).join(signal);
+    if (!this.#options.shareInFlight) return this.#task(this.begin(requestId), signal).join(signal);
     const shared = this.isRenewing ? this.#renewal : undefined;
-    if (shared === undefined)
-      return this.#start(this.#begin(requestId), false, signal).join(signal);
+    if (shared === undefined) return this.#start(this.begin(requestId), false, signal).join(signal);
     return shared.task.join(signal, shared.lostInMs(), (error) => {
       // A background renewal sends only one request, but a caller that waits gets the retries too.
       const mayRetry = shared.isBackground && isForNow(error);

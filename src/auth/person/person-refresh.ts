@@ -27,13 +27,7 @@ import {
 } from "../../errors.js";
 import { sleep } from "../../http/backoff.js";
 import { jsonObject } from "../../http/exchange.js";
-import {
-  type AccessToken,
-  beginEvents,
-  createAccessToken,
-  type Emit,
-  type PersonAuth,
-} from "../auth.js";
+import { type AccessToken, createAccessToken, type Emit, type PersonAuth } from "../auth.js";
 import {
   clientErrors,
   fingerprintOf,
@@ -86,7 +80,7 @@ export class PersonLifecycle extends TokenLifecycle implements PersonAuth {
 
   /** Writes the tokens to the store if that failed after the exchange. @throws StoreError */
   save(): Promise<void> {
-    return this.#source.save();
+    return this.#source.grant.saveUnsaved(this.begin().emit);
   }
 
   async forget(): Promise<void> {
@@ -150,11 +144,6 @@ class PersonTokenSource implements TokenSource {
 
   get needsPerson(): boolean {
     return this.grant.held.refreshToken === undefined;
-  }
-
-  save(): Promise<void> {
-    const { variant, target, options } = this.#context;
-    return this.grant.saveUnsaved(beginEvents({ variant, ...target }, options).emit);
   }
 
   get #lossWindowMs(): number {

@@ -78,6 +78,8 @@ export async function findGrant({ store, key }: GrantPlace): Promise<FoundGrant 
   }
 }
 
+const textOf = (value: unknown) => (typeof value === "string" ? value : undefined);
+
 function parseGrant({ value, version }: StoredValue): PersonGrant | undefined {
   // Without a version no write could be compared with it.
   if (version === undefined) return undefined;
@@ -90,10 +92,10 @@ function parseGrant({ value, version }: StoredValue): PersonGrant | undefined {
       token: createAccessToken(token),
       refreshToken,
       isOutcomeUnknown: isOutcomeUnknown === true,
-      ...(typeof sentAt === "number" && { sentAt }),
-      ...(typeof attempt === "string" && { attempt }),
-      ...(typeof replaced === "string" && { replaced }),
-      id: typeof id === "string" ? id : undefined,
+      sentAt: typeof sentAt === "number" ? sentAt : undefined,
+      attempt: textOf(attempt),
+      replaced: textOf(replaced),
+      id: textOf(id),
       since: Number(since) || 0,
     };
   } catch {
