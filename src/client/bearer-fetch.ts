@@ -99,7 +99,7 @@ interface BearerExchange<T> {
   readonly retries?: Retries;
 }
 
-interface BearerAnswer<T> {
+export interface BearerAnswer<T> {
   readonly response: Response;
   /**
    * Whether the server that answered got the bearer. It did not if a redirect left the base URL.
@@ -313,11 +313,16 @@ async function follow<T>(
     // it is sent once.
     const isOnce = !request.isIdempotent && /^(?:PUT|DELETE)$/.test(method);
     if (isOnce || !canBeSentAgain(body)) Object.assign(sent, { duplex: "half" });
-    const resend = seen.sent++;
-    const facts = (): RequestFacts => {
-      const { variant, baseUrl, tenantId } = auth;
-      const path = hops === 0 ? request.path : undefined;
-      return { purpose: "call", variant, baseUrl, tenantId, operationId, path, resend };
+    const { variant, baseUrl, tenantId } = auth;
+    const path = hops === 0 ? request.path : undefined;
+    const facts: RequestFacts = {
+      purpose: "call",
+      variant,
+      baseUrl,
+      tenantId,
+      operationId,
+      path,
+      resend: seen.sent++,
     };
     const response = await sendRequest(options, hop.url, sent, facts, withBearer);
     seen.status = response.status;

@@ -16,8 +16,9 @@ import {
 import { lazy } from "../http/lazy.js";
 import { mostAlike } from "../option-names.js";
 import { invalidOption, requireDuration, requireTypes, requireWhole } from "../options.js";
-import type { AnswerContent } from "./answer.js";
+import type { AnswerContent, AnswerReader } from "./answer.js";
 import {
+  type BearerAnswer,
   type BearerFetchContext,
   bearerFetch,
   CallReport,
@@ -25,7 +26,7 @@ import {
 } from "./bearer-fetch.js";
 import { apiErrorOf } from "./call-error.js";
 import { type CallInit, fetchInitOf } from "./init.js";
-import { envelopeHeader, usualRequest } from "./request.js";
+import { type CallRequest, envelopeHeader, usualRequest } from "./request.js";
 import { retriesOf } from "./retries.js";
 import { signalOf } from "./service-fetch.js";
 
@@ -92,11 +93,43 @@ export async function callOperation(
   operationId: string,
   init: CallInit = none,
 ): Promise<unknown> {
+  const { options, memoryOf } = context;
   let report: CallReport | undefined;
   try {
-    const call = await prepare(auth, operationId, init, context);
-    report = new CallReport(call, context.options);
-    return await send(call, report, context);
+    const prepared = prepare(auth, operationId, init, context);
+    // A turn less for most calls.
+    const call = prepared instanceof Promise ? await prepared : prepared;
+    const events = new CallReport(call, options);
+    report = events;
+    const retries = retriesOf(call, options, memoryOf(auth).limited, events);
+    const wait = retries.waitForLimit();
+    if (wait !== undefined) await wait;
+    const read = (response: Response) => readContent(response, call, events);
+    const answer = await bearerFetch(call, { events, retries, read }, context);
+    const { response, content } = answer;
+    const { status } = response;
+    const { variant } = auth;
+    events.status = status;
+    const outcome = {
+      status,
+      variant,
+      retries: events.retries,
+      requestId: events.requestId,
+      response,
+    };
+    if (!isSuccess(call.operation, response))
+      return { ok: false, ...outcome, error: await refusalOf(call, answer, events, context) };
+    const { value: data, isJson } =
+      typeof content === "string"
+        ? { value: parseSuccess(content, response), isJson: true }
+        : content;
+    if (data === undefined && typeof content === "string" && content)
+      throw (await anyCall()).notJson(response, variant);
+    // The schema is for the raw body, and the description does not show the body inside an
+    // envelope.
+    if (init.envelope === undefined && isJson)
+      options.validate?.({ variant, operationId, status, data }, events.emit);
+    return { ok: true, ...outcome, data };
   } catch (fault) {
     // What is refused before the call begins has no requestId.
     throw report?.failed(fault) ?? locate(fault, auth, { operationId });
@@ -105,8 +138,11 @@ export async function callOperation(
   }
 }
 
-/** @throws ConfigurationError for what cannot be sent */
-async function prepare(
+/**
+ * Returns a promise if the call needs what is loaded lazily.
+ * @throws ConfigurationError for what cannot be sent
+ */
+function prepare(
   auth: Auth,
   operationId: string,
   given: CallInit,
@@ -141,79 +177,66 @@ async function prepare(
     common: options.headers,
     own: envelopeHeader(given.envelope),
   };
-  const request = usualRequest(toWrite) ?? (await anyCall()).anyRequest(toWrite);
-  const isUsual =
-    success.length > 0 && [answers, parseAs, mostBytes].every((one) => one === undefined);
-  /** Absent for JSON of any size, which the answer of most operations is. */
-  const reader = isUsual
-    ? undefined
-    : (await anyCall()).answerReader(operation, { parseAs, mostBytes, auth, signal });
-  request.headers.accept ??= reader?.accept ?? "application/json";
-  return {
-    auth,
-    operationId,
-    operation,
-    given,
-    reader,
-    maxRetries,
-    // What bearerFetch needs.
-    ...request,
-    method,
-    path,
-    anonymous,
-    init,
-    signal,
-    isIdempotent,
-    timeoutMs,
-    // A stream outlives the call, so the time limit may not end it.
-    signalOf: reader && ((limit: AbortSignal) => signalOf(limit, signal)),
+  const prepared = (request: CallRequest, reader?: AnswerReader) => {
+    request.headers.accept ??= reader?.accept ?? "application/json";
+    return {
+      auth,
+      operationId,
+      operation,
+      given,
+      /** Absent for JSON of any size, which the answer of most operations is. */
+      reader,
+      maxRetries,
+      // What bearerFetch needs.
+      ...request,
+      method,
+      path,
+      anonymous,
+      init,
+      signal,
+      isIdempotent,
+      timeoutMs,
+      // A stream outlives the call, so the time limit may not end it.
+      signalOf: reader && ((limit: AbortSignal) => signalOf(limit, signal)),
+    };
   };
+  const request = usualRequest(toWrite);
+  const isPlain = answers === undefined && parseAs === undefined && mostBytes === undefined;
+  const isUsual = success.length > 0 && isPlain;
+  if (request !== undefined && isUsual) return prepared(request);
+  const other = async () => {
+    const { anyRequest, answerReader } = await anyCall();
+    const sent = request ?? anyRequest(toWrite);
+    const reading = { parseAs, mostBytes, auth, signal };
+    return prepared(sent, isUsual ? undefined : answerReader(operation, reading));
+  };
+  return other();
 }
 
 type PreparedCall = Awaited<ReturnType<typeof prepare>>;
 
-/** Sends a call, again if need be, and makes an outcome of the answer. */
-async function send(call: PreparedCall, report: CallReport, context: CallerContext) {
-  const { auth, operationId, operation, method, given, headers, reader, signal } = call;
-  const { options, memoryOf } = context;
-  const { variant } = auth;
+function readContent(
+  response: Response,
+  { reader, operation, auth, isIdempotent, method }: PreparedCall,
+  report: CallReport,
+): Promise<string | AnswerContent> {
+  if (reader === undefined) return readText(response, auth.variant);
   const ofStream = (error: unknown) =>
-    report.located(call.isIdempotent ? error : mayBeProcessed(error, method, 200));
-  const memory = memoryOf(auth);
-  const retries = retriesOf(call, options, memory.limited, report);
-  const wait = retries.waitForLimit();
-  if (wait !== undefined) await wait;
-  const read = (response: Response): Promise<string | AnswerContent> =>
-    reader === undefined
-      ? readText(response, variant)
-      : reader.read(response, isSuccess(operation, response), ofStream);
-  const { response, content, token, required, refusedToken } = await bearerFetch(
-    call,
-    { events: report, retries, read },
-    context,
-  );
+    report.located(isIdempotent ? error : mayBeProcessed(error, method, 200));
+  return reader.read(response, isSuccess(operation, response), ofStream);
+}
+
+/** Reports a refusal of the API, and makes the error that explains it. */
+async function refusalOf(
+  call: PreparedCall,
+  answer: BearerAnswer<string | AnswerContent>,
+  report: CallReport,
+  { options, memoryOf }: CallerContext,
+) {
+  const { auth, operationId, operation, method, headers, signal } = call;
+  const { response, content, token, required, refusedToken } = answer;
   const { status } = response;
-  report.status = status;
-  const outcome = {
-    status,
-    variant,
-    retries: report.retries,
-    requestId: report.requestId,
-    response,
-  };
-  if (isSuccess(operation, response)) {
-    const { value: data, isJson } =
-      typeof content === "string"
-        ? { value: parseSuccess(content, response), isJson: true }
-        : content;
-    if (data === undefined && typeof content === "string" && content)
-      throw (await anyCall()).notJson(response, variant);
-    // The schema is for the raw body, and the description does not show the body inside an
-    // envelope.
-    if (given.envelope === undefined && isJson)
-      options.validate?.({ variant, operationId, status, data }, report.emit);
-    return { ok: true, ...outcome, data };
-  }
+  const memory = memoryOf(auth);
   const body = typeof content === "string" ? jsonOrText(content) : content.value;
   const isJson = typeof content === "string" ? typeof body === "object" : content.isJson;
   // An unknown path that names no record: a router, which has no JSON to say, has answered.
@@ -235,7 +258,7 @@ async function send(call: PreparedCall, report: CallReport, context: CallerConte
   const error = report.located(await untilAborted(refusal, signal));
   report.code = error.code;
   report.emit({ type: "call_refused", method, status, operationId });
-  return { ok: false, ...outcome, error };
+  return error;
 }
 
 /** Where the document has no 2xx, each is a success. */

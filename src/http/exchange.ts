@@ -317,16 +317,26 @@ export type Intercept = (
 
 export type RequestFacts = Omit<InterceptedRequest, "method" | "url">;
 
-/** Sends a request, through the interceptor if there is one. `factsOf` is called only then. */
-export async function sendRequest(
+/** Sends a request, through the interceptor if there is one. It may throw, as `fetch` may. */
+export function sendRequest(
   { fetch, intercept }: { readonly fetch: Fetch; readonly intercept?: Intercept | undefined },
   url: string,
   init: RequestInit,
-  factsOf: () => RequestFacts,
+  facts: RequestFacts,
   mayAdd = true,
 ): Promise<Response> {
   if (intercept === undefined) return responseOf("fetch", fetch(url, init));
-  const request = { ...factsOf(), method: init.method ?? "GET", url };
+  const request = { ...facts, method: init.method ?? "GET", url };
+  return sendIntercepted(fetch, intercept, request, init, mayAdd);
+}
+
+async function sendIntercepted(
+  fetch: Fetch,
+  intercept: Intercept,
+  request: InterceptedRequest,
+  init: RequestInit,
+  mayAdd: boolean,
+): Promise<Response> {
   let sent: Promise<Response> | undefined;
   try {
     const send = async (headers: Readonly<Record<string, string>> = {}) => {
@@ -338,7 +348,7 @@ export async function sendRequest(
         value,
       ]);
       const all = { ...Object.fromEntries(added), ...init.headers };
-      sent = responseOf("fetch", fetch(url, { ...init, headers: all }));
+      sent = responseOf("fetch", fetch(request.url, { ...init, headers: all }));
       return sent;
     };
     const answer = intercept(request, (headers) => {

@@ -152,7 +152,7 @@ async function ask(
   };
   const request = { method: "POST", headers, body, redirect: "manual" } as const;
   const limit = { variant, waitsFor: new URL(url).origin, clock, timeoutMs, signal };
-  const facts = () => ({ purpose: "detection", variant, ...target, resend: 0 }) as const;
+  const facts = { purpose: "detection", variant, ...target, resend: 0 } as const;
   const answer = await exchange(
     (abort) => sendRequest(options, url, { ...request, signal: abort }, facts),
     limit,

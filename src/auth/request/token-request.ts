@@ -77,7 +77,7 @@ export async function sendTokenRequest(
   // The words of the error for a time limit: what is waited for is first the signature, which a KMS
   // may make.
   const limit = { variant, waitsFor: target.baseUrl, clock, timeoutMs, signal };
-  const facts = (): RequestFacts => ({ purpose: "token", variant, ...target, resend });
+  const facts: RequestFacts = { purpose: "token", variant, ...target, resend };
   const sending: Fetch = (url, init = {}) => {
     limit.waitsFor = target.baseUrl;
     return sendRequest(options, url, init, facts);
