@@ -107,7 +107,7 @@ export class PersonAuths {
     try {
       const token = await auth.getAccessToken();
       // Another process that has the session must find its tokens.
-      await (auth as unknown as PersonLifecycle).save();
+      await (auth as unknown as PersonLifecycle).flush();
       const { roles, expiresAt } = token;
       const operator = variant === "A" ? token.operator : await this.#identified(auth, token);
       return await use({

@@ -1,5 +1,6 @@
 /** The words and the likely causes of a refused call. Loaded lazily. */
 import type { OperationEntry } from "../../generated/operations.js";
+import { callSupport } from "../auth/auth.js";
 import type { PersonRequiredError } from "../auth/person/stored-grant.js";
 import { type ApiErrorCode, type Cause, wireText } from "../errors.js";
 import type { RefusedCall } from "./call-error.js";
@@ -18,7 +19,7 @@ export function explainCall(
   readonly ending: string;
 } {
   const { required } = call;
-  const needsPerson = call.support?.needsPerson;
+  const needsPerson = call.auth[callSupport]?.needsPerson;
   const { status } = call.response;
   const causes = required
     ? causesOfRefusedPerson(required, status)
@@ -84,13 +85,11 @@ const texts: Readonly<Record<ApiErrorCode, string>> = {
     ": the token was refused. Check whether the route accepts such tokens, and the plugin, " +
     "client or account is enabled.",
   api_forbidden: ": the token does not permit this call.",
-  api_rate_limited:
-    ": a rate limit was exceeded. Try again later, or raise retryDeadlineMs to wait longer.",
+  api_rate_limited: ": a rate limit was exceeded. Try again later, or raise retryDeadlineMs.",
   api_refused: ": the call was refused. Read the body of the error.",
   api_failed: ": the server failed. Try again later.",
   api_undocumented:
-    ", which the description does not list for this operation. " +
-    "Look at it, and add the status to the document.",
+    ", which the description does not list for this operation. " + "Add it to the document.",
 };
 
 const silent =
@@ -122,8 +121,8 @@ const notReplayed =
  * the description, and for a launched plugin that of section 1: its reach is the scopes intersected
  * with the operator's capabilities.
  */
-function causesOf403({ auth, support, operation, given, body, hasWorked }: RefusedCall) {
-  const isPerson = support?.refused !== undefined;
+function causesOf403({ auth, operation, given, body, hasWorked }: RefusedCall) {
+  const isPerson = auth[callSupport]?.refused !== undefined;
   if (auth.variant === "B") {
     const who = isPerson
       ? "person who logged in"

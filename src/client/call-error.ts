@@ -1,6 +1,6 @@
 /** Makes the error of a refused call; call-diagnosis.ts finds its words and its causes. */
 import type { OperationEntry } from "../../generated/operations.js";
-import type { AccessToken, Auth, CallSupport } from "../auth/auth.js";
+import type { AccessToken, Auth } from "../auth/auth.js";
 import type { PersonRequiredError } from "../auth/person/stored-grant.js";
 import {
   ApiError,
@@ -14,7 +14,6 @@ import type { CallInit } from "./init.js";
 
 export interface RefusedCall {
   readonly auth: Auth;
-  readonly support: CallSupport | undefined;
   readonly response: Response;
   /** The parsed body; `undefined` if it was empty. */
   readonly body: unknown;

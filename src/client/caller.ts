@@ -3,7 +3,7 @@
  * response.
  */
 import type { OperationEntry } from "../../generated/operations.js";
-import { type Auth, callSupport } from "../auth/auth.js";
+import type { Auth } from "../auth/auth.js";
 import { ConfigurationError, locate, UnexpectedResponseError, type Variant } from "../errors.js";
 import {
   idempotentMethods,
@@ -16,7 +16,7 @@ import {
 import { lazy } from "../http/lazy.js";
 import { mostAlike } from "../option-names.js";
 import { invalidOption, requireDuration, requireTypes, requireWhole } from "../options.js";
-import type { AnswerContent, AnswerReader } from "./answer.js";
+import type { AnswerContent } from "./answer.js";
 import {
   type BearerAnswer,
   type BearerFetchContext,
@@ -26,7 +26,7 @@ import {
 } from "./bearer-fetch.js";
 import { apiErrorOf } from "./call-error.js";
 import { type CallInit, fetchInitOf } from "./init.js";
-import { type CallRequest, envelopeHeader, usualRequest } from "./request.js";
+import { envelopeHeader, usualRequest } from "./request.js";
 import { retriesOf } from "./retries.js";
 import { signalOf } from "./service-fetch.js";
 
@@ -96,39 +96,28 @@ export async function callOperation(
   const { options, memoryOf } = context;
   let report: CallReport | undefined;
   try {
-    const prepared = prepare(auth, operationId, init, context);
-    // A turn less for most calls.
-    const call = prepared instanceof Promise ? await prepared : prepared;
-    const events = new CallReport(call, options);
-    report = events;
-    const retries = retriesOf(call, options, memoryOf(auth).limited, events);
+    const call = await prepare(auth, operationId, init, context);
+    report = new CallReport(call, options);
+    const retries = retriesOf(call, options, memoryOf(auth).limited, report);
     const wait = retries.waitForLimit();
     if (wait !== undefined) await wait;
-    const read = (response: Response) => readContent(response, call, events);
-    const answer = await bearerFetch(call, { events, retries, read }, context);
+    const exchange = { events: report, retries, read: contentReader(call, report) };
+    const answer = await bearerFetch(call, exchange, context);
     const { response, content } = answer;
     const { status } = response;
     const { variant } = auth;
-    events.status = status;
-    const outcome = {
-      status,
-      variant,
-      retries: events.retries,
-      requestId: events.requestId,
-      response,
-    };
+    report.status = status;
+    const { requestId } = report;
+    const outcome = { status, variant, retries: report.retries, requestId, response };
     if (!isSuccess(call.operation, response))
-      return { ok: false, ...outcome, error: await refusalOf(call, answer, events, context) };
-    const { value: data, isJson } =
-      typeof content === "string"
-        ? { value: parseSuccess(content, response), isJson: true }
-        : content;
-    if (data === undefined && typeof content === "string" && content)
-      throw (await anyCall()).notJson(response, variant);
+      return { ok: false, ...outcome, error: await refusalOf(call, answer, report, context) };
+    const isText = typeof content === "string";
+    const data = isText ? parseSuccess(content, response) : content.value;
+    if (isText && content && data === undefined) throw (await anyCall()).notJson(response, variant);
     // The schema is for the raw body, and the description does not show the body inside an
     // envelope.
-    if (init.envelope === undefined && isJson)
-      options.validate?.({ variant, operationId, status, data }, events.emit);
+    if (init.envelope === undefined && (isText || content.isJson))
+      options.validate?.({ variant, operationId, status, data }, report.emit);
     return { ok: true, ...outcome, data };
   } catch (fault) {
     // What is refused before the call begins has no requestId.
@@ -138,11 +127,8 @@ export async function callOperation(
   }
 }
 
-/**
- * Returns a promise if the call needs what is loaded lazily.
- * @throws ConfigurationError for what cannot be sent
- */
-function prepare(
+/** @throws ConfigurationError for what cannot be sent */
+async function prepare(
   auth: Auth,
   operationId: string,
   given: CallInit,
@@ -177,53 +163,44 @@ function prepare(
     common: options.headers,
     own: envelopeHeader(given.envelope),
   };
-  const prepared = (request: CallRequest, reader?: AnswerReader) => {
-    request.headers.accept ??= reader?.accept ?? "application/json";
-    return {
-      auth,
-      operationId,
-      operation,
-      given,
-      /** Absent for JSON of any size, which the answer of most operations is. */
-      reader,
-      maxRetries,
-      // What bearerFetch needs.
-      ...request,
-      method,
-      path,
-      anonymous,
-      init,
-      signal,
-      isIdempotent,
-      timeoutMs,
-      // A stream outlives the call, so the time limit may not end it.
-      signalOf: reader && ((limit: AbortSignal) => signalOf(limit, signal)),
-    };
+  const request = usualRequest(toWrite) ?? (await anyCall()).anyRequest(toWrite);
+  const isUsual = success.length > 0 && !answers && !mostBytes && parseAs === undefined;
+  /** Absent for JSON of any size, which the answer of most operations is. */
+  const reader = isUsual
+    ? undefined
+    : (await anyCall()).answerReader(operation, { parseAs, mostBytes, auth, signal });
+  request.headers.accept ??= reader?.accept ?? "application/json";
+  return {
+    auth,
+    operationId,
+    operation,
+    given,
+    reader,
+    maxRetries,
+    // What bearerFetch needs.
+    ...request,
+    method,
+    path,
+    anonymous,
+    init,
+    signal,
+    isIdempotent,
+    timeoutMs,
+    // A stream outlives the call, so the time limit may not end it.
+    signalOf: reader && ((limit: AbortSignal) => signalOf(limit, signal)),
   };
-  const request = usualRequest(toWrite);
-  const isPlain = answers === undefined && parseAs === undefined && mostBytes === undefined;
-  const isUsual = success.length > 0 && isPlain;
-  if (request !== undefined && isUsual) return prepared(request);
-  const other = async () => {
-    const { anyRequest, answerReader } = await anyCall();
-    const sent = request ?? anyRequest(toWrite);
-    const reading = { parseAs, mostBytes, auth, signal };
-    return prepared(sent, isUsual ? undefined : answerReader(operation, reading));
-  };
-  return other();
 }
 
 type PreparedCall = Awaited<ReturnType<typeof prepare>>;
 
-function readContent(
-  response: Response,
-  { reader, operation, auth, isIdempotent, method }: PreparedCall,
+function contentReader(
+  { reader, operation, isIdempotent, method }: PreparedCall,
   report: CallReport,
-): Promise<string | AnswerContent> {
-  if (reader === undefined) return readText(response, auth.variant);
+): (response: Response, variant: Variant) => Promise<string | AnswerContent> {
+  if (reader === undefined) return readText;
   const ofStream = (error: unknown) =>
     report.located(isIdempotent ? error : mayBeProcessed(error, method, 200));
-  return reader.read(response, isSuccess(operation, response), ofStream);
+  return (response) => reader.read(response, isSuccess(operation, response), ofStream);
 }
 
 /** Reports a refusal of the API, and makes the error that explains it. */
@@ -237,13 +214,13 @@ async function refusalOf(
   const { response, content, token, required, refusedToken } = answer;
   const { status } = response;
   const memory = memoryOf(auth);
-  const body = typeof content === "string" ? jsonOrText(content) : content.value;
-  const isJson = typeof content === "string" ? typeof body === "object" : content.isJson;
+  const isText = typeof content === "string";
+  const body = isText ? jsonOrText(content) : content.value;
+  const isJson = isText ? typeof body === "object" : content.isJson;
   // An unknown path that names no record: a router, which has no JSON to say, has answered.
   const isOfRouter = !isJson && !/\{(?!tenantId\})/.test(operation.path);
   const refusal = apiErrorOf({
     ...call,
-    support: auth[callSupport],
     response,
     required,
     now: options.clock.now(),

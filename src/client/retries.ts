@@ -48,17 +48,16 @@ export function retriesOf(
      */
     async again(response: Response | undefined, fault?: unknown): Promise<boolean> {
       const status = response?.status;
-      const isPassing = isTransportError(fault)
-        ? fault.retryable
-        : gatewayStatuses.includes(status ?? 0);
+      const failure = isTransportError(fault) ? fault : undefined;
+      const isPassing = failure?.retryable ?? gatewayStatuses.includes(status ?? 0);
       // A request that was answered 429 was not processed, whatever its method.
       if (status !== 429 && !(isPassing && isIdempotent)) return false;
       const askedMs = response && parseRetryAfterMs(response.headers, clock.now());
       const waitMs = retryWaitMs(askedMs, report.retries, clock);
       if (status === 429) limited.set(operationId, countdown(waitMs, clock));
       if (report.retries >= maxRetries || !canBeSentAgain(body) || waitMs > leftMs()) return false;
-      const code = isTransportError(fault) ? fault.code : undefined;
       const retry = ++report.retries;
+      const code = failure?.code;
       report.emit({ type: "call_retried", operationId, method, status, code, retry, waitMs });
       await sleep(waitMs, signal, clock);
       return true;

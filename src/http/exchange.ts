@@ -317,8 +317,8 @@ export type Intercept = (
 
 export type RequestFacts = Omit<InterceptedRequest, "method" | "url">;
 
-/** Sends a request, through the interceptor if there is one. It may throw, as `fetch` may. */
-export function sendRequest(
+/** Sends a request, through the interceptor if there is one. */
+export async function sendRequest(
   { fetch, intercept }: { readonly fetch: Fetch; readonly intercept?: Intercept | undefined },
   url: string,
   init: RequestInit,
@@ -327,16 +327,6 @@ export function sendRequest(
 ): Promise<Response> {
   if (intercept === undefined) return responseOf("fetch", fetch(url, init));
   const request = { ...facts, method: init.method ?? "GET", url };
-  return sendIntercepted(fetch, intercept, request, init, mayAdd);
-}
-
-async function sendIntercepted(
-  fetch: Fetch,
-  intercept: Intercept,
-  request: InterceptedRequest,
-  init: RequestInit,
-  mayAdd: boolean,
-): Promise<Response> {
   let sent: Promise<Response> | undefined;
   try {
     const send = async (headers: Readonly<Record<string, string>> = {}) => {
@@ -348,7 +338,7 @@ async function sendIntercepted(
         value,
       ]);
       const all = { ...Object.fromEntries(added), ...init.headers };
-      sent = responseOf("fetch", fetch(request.url, { ...init, headers: all }));
+      sent = responseOf("fetch", fetch(url, { ...init, headers: all }));
       return sent;
     };
     const answer = intercept(request, (headers) => {

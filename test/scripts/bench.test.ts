@@ -1,18 +1,11 @@
 // The frame of `npm run bench`: the interval of a median, verdicts, and rows that fail or never
 // end.
 import { readFileSync } from "node:fs";
-import { createServer } from "node:http";
 import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { drawFigures } from "../../scripts/bench/chart.js";
 import { drawComparison } from "../../scripts/bench/comparison.js";
-import {
-  compareProcesses,
-  intervalOf,
-  type Row,
-  sample,
-  verdictOn,
-} from "../../scripts/bench/measure.js";
+import { intervalOf, type Row, sample, verdictOn } from "../../scripts/bench/measure.js";
 import { asText, currentSetting, type Report, reportOn } from "../../scripts/bench/report.js";
 import { ROWS } from "../../scripts/bench/rows.js";
 import {
@@ -21,8 +14,6 @@ import {
   type RowResult,
   runToTheEnd,
 } from "../../scripts/bench/run.js";
-import { TokenClient } from "../../scripts/bench/token-client.js";
-import { servingOn } from "../support/recording-server.js";
 import { plant } from "./planted-tree.js";
 
 test.each([
@@ -50,17 +41,6 @@ test("sampling ends when the interval is narrow and on one side of the aim, or n
   expect(one).toEqual({ value: 7, low: 7, high: 7 });
 });
 
-test("two programs are compared by what each reports of its process", async () => {
-  const program = (code: string) => ({ args: ["--eval", code], cwd: "." });
-  const busy = program("while (process.cpuUsage().user < 200_000);");
-  const limit = { by: "cpuMs", aim: 1, seconds: 0 } as const;
-  const { value, theirs } = await compareProcesses({ ours: busy, theirs: program(""), ...limit });
-  expect(value).toBeGreaterThan(1.5);
-  expect(theirs).toMatch(/ CPU \([\d.]+ m?s, \d+ MiB\)$/);
-  const failing = compareProcesses({ ours: program("throw new Error('no memory')"), ...limit });
-  await expect(failing).rejects.toThrow("no memory");
-});
-
 const failed = (text: string) => ({ failed: expect.stringContaining(text) });
 const noRedis = { notMeasured: "no Redis" };
 test.each([
@@ -77,33 +57,18 @@ describe("the report", () => {
   const figures = { value: 0.912, low: 0.9, high: 0.95, ours: "9 µs CPU", theirs: "10 µs CPU" };
   const common = { name: "call", title: "a call", unit: "times", aim: 1, seconds: 1 } as const;
   const row: Row = { ...common, measure: async () => figures };
-  const measured = (result: RowResult, verdict: MeasuredRow["verdict"]): MeasuredRow => {
-    return { row, result, verdict, seconds: 1.04 };
-  };
+  const measured = (result: RowResult, verdict: MeasuredRow["verdict"]) =>
+    ({ row, result, verdict, seconds: 1.04 }) as const;
   const report = reportOn(currentSetting(), [
     measured({ figures }, "met"),
     measured({ failed: "no <answer>" }, "failed"),
-    measured({ notMeasured: "no Redis" }, "not measured"),
   ]);
-
-  test("holds the machine, and the figures or the reason of each row", () => {
-    const [text, number] = [expect.any(String), expect.any(Number)];
-    const machine = { platform: text, cpu: text, cores: number, memoryGiB: number, load: number };
-    const date = expect.stringMatching(/^\d{4}-/);
-    const rows = [
-      { ...common, ...figures, verdict: "met" },
-      { ...common, failed: "no <answer>", verdict: "failed" },
-      { ...common, notMeasured: "no Redis", verdict: "not measured" },
-    ];
-    expect(report).toEqual({ date, node: process.version, ...machine, rows });
-  });
 
   test("has a line for each row, also of one that failed, and says when the machine was busy", () => {
     const text = asText({ ...report, load: 0.1 });
     expect(text).toMatch(/^call +9 µs CPU +10 µs CPU +0.91 \(0.9 to 0.95\) +at most 1 +met$/m);
     expect(text).toMatch(/^call +at most 1 +failed$/m);
     expect(text).toContain("no <answer>");
-    expect(text).not.toContain("busy");
     expect(asText({ ...report, load: 2 })).toContain("busy with other work at the start (load 2)");
   });
 });
@@ -111,18 +76,6 @@ describe("the report", () => {
 test("all rows together take at most as long as the benchmark may", () => {
   expect(ROWS.reduce((sum, { seconds }) => sum + seconds, 0)).toBeLessThanOrEqual(MOST_ROW_SECONDS);
 });
-
-test("the client of token requests goes on when the server has closed idle connections", async () => {
-  const server = createServer((request, response) => {
-    request.resume().on("end", () => response.end('{"access_token":"t"}'));
-  });
-  const client = new TokenClient(`http://127.0.0.1:${await servingOn(server)}/token`, 2);
-  onTestFinished(() => client.close());
-  for (let round = 0; round < 3; round++) {
-    await client.post(["a=1", "a=2", "a=3"]);
-    server.closeIdleConnections();
-  }
-}, 5_000);
 
 test("the charts are drawn from the figures that are stored beside them, which have every row", () => {
   const figures: Report = JSON.parse(readFileSync("scripts/bench/figures.json", "utf8"));

@@ -37,9 +37,7 @@ export const keptWorlds: readonly { readonly found: string; readonly plan: Plan 
       sharesInFlight: false,
       processes: [{ rate: 1.0000707097262609, offsetMs: 0 }],
       customers: [{ tenantId: "tenant-0", variant: "B" }],
-      faults: [
-        { ...limited, at: 355_739, until: 434_126, share: 0.3654322573216632, retryAfter: 31 },
-      ],
+      faults: [{ ...limited, at: 355_739, until: 434_126, share: 0.365, retryAfter: 31 }],
       acts: [
         { ...call, at: 414_694, isInvalidated: true },
         { ...call, at: 414_694, isInvalidated: true },
@@ -64,14 +62,7 @@ export const keptWorlds: readonly { readonly found: string; readonly plan: Plan 
         { tenantId: "tenant-1", variant: "B", trouble: "wrong key" },
       ],
       faults: [
-        {
-          ...fault,
-          kind: "store silent",
-          at: 163_042,
-          until: 176_653,
-          process: 1,
-          share: 0.8532898954581469,
-        },
+        { ...fault, kind: "store silent", at: 163_042, until: 176_653, process: 1, share: 0.853 },
       ],
       acts: [
         { ...call, kind: "visit", at: 161_573, process: 1 },
@@ -122,7 +113,7 @@ export const keptWorlds: readonly { readonly found: string; readonly plan: Plan 
           ...limited,
           at: 125_863,
           until: 186_443,
-          share: 0.8519004103029146,
+          share: 0.851,
           jumpMs: 448_000,
           retryAfter: 96,
           isAtToken: true,
@@ -148,7 +139,7 @@ export const keptWorlds: readonly { readonly found: string; readonly plan: Plan 
       ],
       faults: [
         { ...fault, kind: "jump", at: 235_736, until: 247_728, jumpMs: -532_000, isAtToken: true },
-        { ...fault, kind: "store slow", at: 221_928, until: 275_042, share: 0.9407112111104652 },
+        { ...fault, kind: "store slow", at: 221_928, until: 275_042, share: 0.94 },
       ],
       acts: [
         { ...call, kind: "two tabs", at: 256_481 },
@@ -182,7 +173,7 @@ export const keptWorlds: readonly { readonly found: string; readonly plan: Plan 
       customers: [{ tenantId: "tenant-0", variant: "A", rotatesAt: 656_057 }],
       faults: [
         { ...fault, kind: "jump", at: 346_578, until: 400_232, jumpMs: 273_000 },
-        { ...fault, kind: "store slow", at: 946_026, until: 1_018_135, share: 0.7924768782919273 },
+        { ...fault, kind: "store slow", at: 946_026, until: 1_018_135, share: 0.792 },
       ],
       acts: [
         { ...call, at: 952_898, person: 1, abortAfterMs: 1_000 },
@@ -229,7 +220,7 @@ export const keptWorlds: readonly { readonly found: string; readonly plan: Plan 
       processes: [{ rate: 0.9999920625433326, offsetMs: 0 }],
       customers: [{ tenantId: "tenant-0", variant: "B" }],
       faults: [
-        { ...fault, kind: "store slow", at: 239_998, until: 307_252, share: 0.7999723542947321 },
+        { ...fault, kind: "store slow", at: 239_998, until: 307_252, share: 0.799 },
         { ...fault, kind: "revoked", at: 298_648, until: 402_014 },
       ],
       acts: [
@@ -253,9 +244,9 @@ export const keptWorlds: readonly { readonly found: string; readonly plan: Plan 
       ],
       customers: [{ tenantId: "tenant-0", variant: "B" }],
       faults: [
-        { ...limited, at: 101_573, until: 127_652, share: 0.5854904553154483, retryAfter: 37 },
-        { ...limited, at: 122_406, until: 231_367, share: 0.5470168682979419, retryAfter: 25 },
-        { ...limited, at: 140_635, until: 227_676, share: 0.46433730693534014, retryAfter: 4 },
+        { ...limited, at: 101_573, until: 127_652, share: 0.585, retryAfter: 37 },
+        { ...limited, at: 122_406, until: 231_367, share: 0.547, retryAfter: 25 },
+        { ...limited, at: 140_635, until: 227_676, share: 0.464, retryAfter: 4 },
       ],
       acts: [
         { ...call, kind: "visit", at: 151_632, process: 2 },
@@ -278,9 +269,7 @@ export const keptWorlds: readonly { readonly found: string; readonly plan: Plan 
       hasOneCredential: true,
       processes: [{ rate: 1.0000209947066847, offsetMs: 0 }],
       customers: [{ tenantId: "tenant-1", variant: "A" }],
-      faults: [
-        { ...fault, kind: "store silent", at: 113_524, until: 160_213, share: 0.6161352032562717 },
-      ],
+      faults: [{ ...fault, kind: "store silent", at: 113_524, until: 160_213, share: 0.616 }],
       acts: [{ ...call, kind: "visit", at: 160_025 }],
     },
   },
@@ -317,9 +306,7 @@ export const keptWorlds: readonly { readonly found: string; readonly plan: Plan 
         { rate: 0.9999018314451911, offsetMs: 0 },
       ],
       customers: [{ tenantId: "tenant-0", variant: "B" }],
-      faults: [
-        { ...limited, at: 312_443, until: 420_271, share: 0.988610611273907, retryAfter: 9 },
-      ],
+      faults: [{ ...limited, at: 312_443, until: 420_271, share: 0.988, retryAfter: 9 }],
       acts: [
         { ...call, kind: "sign in", at: 236_987, isImpatient: true },
         { ...call, kind: "two tabs", at: 367_160, process: 1 },

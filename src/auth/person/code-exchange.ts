@@ -200,6 +200,6 @@ async function sendCode(
       throw personRequiredError(variant, "refused", refused.message, refused);
     throw refused;
   }
-  const problem = "The tenant's rate limit was hit by the exchange, and a code is sent only once.";
+  const problem = "The tenant's rate limit was hit, and a code is sent only once.";
   throw personRequiredError(variant, "refused", problem, state.gate.error());
 }

@@ -79,8 +79,8 @@ export class PersonLifecycle extends TokenLifecycle implements PersonAuth {
   }
 
   /** Writes the tokens to the store if that failed after the exchange. @throws StoreError */
-  save(): Promise<void> {
-    return this.#source.grant.saveUnsaved(this.begin().emit);
+  flush(): Promise<void> {
+    return this.#source.grant.flush(this.begin().emit);
   }
 
   async forget(): Promise<void> {

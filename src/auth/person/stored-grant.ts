@@ -162,7 +162,7 @@ export class StoredGrantHandle {
   }
 
   /** Writes a grant that could not be written before. */
-  async saveUnsaved(emit: Emit): Promise<void> {
+  async flush(emit: Emit): Promise<void> {
     if (this.#unsaved === undefined) return;
     const { grant, over = await this.#versionBefore(grant) } = this.#unsaved;
     await this.save(grant, over, emit);
@@ -170,7 +170,7 @@ export class StoredGrantHandle {
 
   /** Does the same, then reads the stored grant and holds it. */
   async read(emit: Emit): Promise<StoredGrant> {
-    await this.saveUnsaved(emit);
+    await this.flush(emit);
     return this.#take(await this.#find());
   }
 

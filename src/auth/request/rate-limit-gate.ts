@@ -174,7 +174,7 @@ export class RateLimitGate {
     return new RateLimitedError(
       "The tenant's rate limit at the token endpoint was hit. " +
         `Ask again after ${new Date(this.opensAt).toISOString()} (retryAt), or raise ` +
-        `retryDeadlineMs to wait longer.${cutNote(this.#waitMs)}`,
+        `retryDeadlineMs.${cutNote(this.#waitMs)}`,
       { variant: this.#variant, retryAt: this.opensAt },
     );
   }
