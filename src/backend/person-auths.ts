@@ -105,9 +105,9 @@ export class PersonAuths {
     const { person, variant, tenantId, baseUrl } = auth;
     this.#held.get(person, () => ({})).auth = this.#watched(auth);
     try {
-      const token = await auth.getAccessToken();
-      // Another process that has the session must find its tokens.
+      // Another process that has the session must find its tokens. No renewal is under way yet.
       await (auth as unknown as PersonLifecycle).flush();
+      const token = await auth.getAccessToken();
       const { roles, expiresAt } = token;
       const operator = variant === "A" ? token.operator : await this.#identified(auth, token);
       return await use({

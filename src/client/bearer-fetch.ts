@@ -144,7 +144,7 @@ export class CallReport implements RequestEvents {
 
   get #names() {
     const { method, operationId } = this.#call;
-    return { method, operationId };
+    return operationId === undefined ? { method } : { method, operationId };
   }
 
   /** Adds to an error what it is about. */

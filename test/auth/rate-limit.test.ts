@@ -313,6 +313,18 @@ describe("the rate limit gate", () => {
     },
   );
 
+  test("stays closed when a request that had entered before the 429 is sent and answered after it", async () => {
+    const { clock, one, answer, enter } = gate();
+    one.refused(answer({ "retry-after": "20" }));
+    await clock.pass(100);
+    one.passed(answer());
+    const waiting = enter();
+    await clock.pass(19_000);
+    expect(await isSettled(waiting)).toBe(false);
+    await clock.pass(4_000);
+    expect(await isSettled(waiting)).toBe(true);
+  });
+
   test("counts the 429s of requests that were in flight together as one step of the schedule", async () => {
     const { clock, one, answer } = gate();
     const underWay = five.map(() => answer());

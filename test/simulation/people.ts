@@ -251,7 +251,8 @@ export class Person {
     const answer = await this.#browser(at).post("/auth/logout", {}, this.#headers(session));
     this.#world.note(`${this.userId} logs out at ${at.name}: ${answer.status}`);
     // Whether it ended or not, it may have ended. The cookie of a later session is dropped too.
-    const isDropped = this.#world.plan.hasCookies && answer.status === 204;
+    const names = [...this.#cookies.keys()];
+    const isDropped = this.#world.plan.hasCookies && !names.some((name) => /session$/.test(name));
     if (this.#session === session || isDropped) this.#session = undefined;
     return answer.status === 204;
   }

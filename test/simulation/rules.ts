@@ -90,8 +90,7 @@ export class Rules {
    */
   readonly #firstSent = new Map<string, number>();
   readonly #refusedTokens = new Map<string, number>();
-  /** When the last suspension of each process ends. */
-  readonly #suspendedUntil = new Map<string, number>();
+  readonly #suspensions: { process: string; from: number; until: number }[] = [];
   readonly #hasJumps: boolean;
   /** How often each identity was refused in a row. */
   readonly #refusals = new Map<string, number>();
@@ -183,12 +182,11 @@ export class Rules {
     // Without a step of its clock a process asks for no other token while the one it got is young
     // and not refused. After a suspension what was under way counts as lost, although it goes on.
     const held = isMachine ? this.#held.get(`${process} ${tenantId}`) : undefined;
-    const suspendedUntil = this.#suspendedUntil.get(process) ?? Number.NEGATIVE_INFINITY;
     if (
       held &&
       !this.#hasJumps &&
       this.#plan.sharesInFlight &&
-      at > suspendedUntil + longestCallMs &&
+      !this.#wasUnderWay(process, held.from) &&
       at < held.from + 450 * this.#plan.lifetimeSeconds
     )
       this.break("few requests", `${process} asks for ${tenantId} although it has a token`);
@@ -252,8 +250,16 @@ export class Rules {
     });
   }
 
-  suspended(process: string, until: number): void {
-    this.#suspendedUntil.set(process, until);
+  suspended(process: string, from: number, until: number): void {
+    this.#suspensions.push({ process, from, until });
+  }
+
+  /** Whether a token may be of a renewal that was under way when its process was suspended. */
+  #wasUnderWay(name: string, at: number): boolean {
+    return this.#suspensions.some(
+      ({ process, from, until }) =>
+        process === name && at > from - 10_000 && at < until + longestCallMs,
+    );
   }
 
   storeLost(at: number, lossMs: number): void {

@@ -296,7 +296,7 @@ class Play {
     else if (kind === "suspend") {
       victim.suspendedMs += Math.max(0, until - Math.max(at, victim.suspendedUntil));
       victim.suspendedUntil = Math.max(victim.suspendedUntil, until);
-      this.#rules.suspended(victim.name, victim.suspendedUntil);
+      this.#rules.suspended(victim.name, at, victim.suspendedUntil);
     } else if (kind === "death") {
       victim.isDead = true;
       this.#processes[index] = this.#start(index, 1 + Number(victim.name.split(".")[1]));

@@ -112,7 +112,7 @@ async function exchangeOnce(
     const before = await findGrant(context);
     await writeGrant(context, granted, before === undefined ? null : before.version || undefined);
   } catch (error) {
-    // The code is spent, so its token is served from memory, and written when it is renewed.
+    // The code is spent, so its token is served from memory, and written later.
     isSaved = false;
     emit(storeFailed(error));
   }

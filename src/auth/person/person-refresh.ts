@@ -79,8 +79,11 @@ export class PersonLifecycle extends TokenLifecycle implements PersonAuth {
   }
 
   /** Writes the tokens to the store if that failed after the exchange. @throws StoreError */
-  flush(): Promise<void> {
-    return this.#source.grant.flush(this.begin().emit);
+  async flush(): Promise<void> {
+    const { emit, requestId } = this.begin();
+    await this.#source.grant.flush(emit).catch((error: unknown) => {
+      throw this.located(error, requestId);
+    });
   }
 
   async forget(): Promise<void> {

@@ -165,8 +165,8 @@ export class RateLimitGate {
    * the wait is over: a detection that had entered before may send another question meanwhile.
    */
   passed({ sentAt }: Pick<Answer, "sentAt">): void {
-    const isAfter = sentAt >= this.#refusedAt && this.#leftMs() <= 0;
-    if (isAfter || this.#isOverWithoutNow()) this.#refusals = 0;
+    const isAfter = sentAt >= this.#refusedAt || this.#options.clock.now() <= this.#refusedAt;
+    if (isAfter && this.#leftMs() <= 0) this.#refusals = 0;
   }
 
   /** The error for a caller that does not wait. */

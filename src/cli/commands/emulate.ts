@@ -259,14 +259,14 @@ async function serve(
   output: Output,
   signal: AbortSignal,
 ) {
+  const watcher = new FileWatcher();
+  if (watch) watcher.add(seedFile);
+  const options = await readOptions();
+  const emulator = createEmulator(options);
   // The mode of this folder is 0700.
   const folder = await mkdtemp(join(tmpdir(), "bivariant-"));
   let close = async () => {};
   try {
-    const watcher = new FileWatcher();
-    if (watch) watcher.add(seedFile);
-    const options = await readOptions();
-    const emulator = createEmulator(options);
     ({ close } = await emulator.listen({ port, host }));
     output.indent = 0;
     const announceOptions = (now: EmulatorOptions) =>
