@@ -2,18 +2,13 @@
 // end.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { drawFigures } from "../../scripts/bench/chart.js";
 import { drawComparison } from "../../scripts/bench/comparison.js";
-import { intervalOf, type Row, sample, verdictOn } from "../../scripts/bench/measure.js";
-import { asText, currentSetting, type Report, reportOn } from "../../scripts/bench/report.js";
+import { intervalOf, sample, verdictOn } from "../../scripts/bench/measure.js";
+import type { Report } from "../../scripts/bench/report.js";
 import { ROWS } from "../../scripts/bench/rows.js";
-import {
-  type MeasuredRow,
-  MOST_ROW_SECONDS,
-  type RowResult,
-  runToTheEnd,
-} from "../../scripts/bench/run.js";
+import { MOST_ROW_SECONDS, runToTheEnd } from "../../scripts/bench/run.js";
 import { plant } from "./planted-tree.js";
 
 test.each([
@@ -51,26 +46,6 @@ test.each([
 ])("the process of a row $name", async ({ code, ms = 30_000, result }) => {
   const program = join(plant({ "row.mjs": `${code}\n`, "package.json": "{}" }), "row.mjs");
   expect(await runToTheEnd(program, [], ms)).toEqual(result);
-});
-
-describe("the report", () => {
-  const figures = { value: 0.912, low: 0.9, high: 0.95, ours: "9 µs CPU", theirs: "10 µs CPU" };
-  const common = { name: "call", title: "a call", unit: "times", aim: 1, seconds: 1 } as const;
-  const row: Row = { ...common, measure: async () => figures };
-  const measured = (result: RowResult, verdict: MeasuredRow["verdict"]) =>
-    ({ row, result, verdict, seconds: 1.04 }) as const;
-  const report = reportOn(currentSetting(), [
-    measured({ figures }, "met"),
-    measured({ failed: "no <answer>" }, "failed"),
-  ]);
-
-  test("has a line for each row, also of one that failed, and says when the machine was busy", () => {
-    const text = asText({ ...report, load: 0.1 });
-    expect(text).toMatch(/^call +9 µs CPU +10 µs CPU +0.91 \(0.9 to 0.95\) +at most 1 +met$/m);
-    expect(text).toMatch(/^call +at most 1 +failed$/m);
-    expect(text).toContain("no <answer>");
-    expect(asText({ ...report, load: 2 })).toContain("busy with other work at the start (load 2)");
-  });
 });
 
 test("all rows together take at most as long as the benchmark may", () => {
