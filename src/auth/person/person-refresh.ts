@@ -73,15 +73,13 @@ export class PersonLifecycle extends TokenLifecycle implements PersonAuth {
   /** Says what to ask the person for. It does not end the grant, since only one call failed. */
   refused(): PersonRequiredError {
     const { grant } = this.#source;
-    return this.located(
-      grant.over ?? grant.expired("seems to be over, since the API refused its token"),
-    );
+    return this.located(grant.over ?? grant.expired("seems over: the API refused its token"));
   }
 
   /** Writes the tokens to the store if that failed after the exchange. @throws StoreError */
-  async flush(): Promise<void> {
+  flush(): Promise<void> {
     const { emit, requestId } = this.begin();
-    await this.#source.grant.flush(emit).catch((error: unknown) => {
+    return this.#source.grant.flush(emit).catch((error: unknown) => {
       throw this.located(error, requestId);
     });
   }

@@ -149,7 +149,7 @@ export class RateLimitGate {
     sentAt,
     receivedAt,
   }: Pick<Answer, "headers" | "sentAt" | "receivedAt">): void {
-    const isNextStep = this.#refusals === 0 || sentAt > this.#refusedAt || this.#isOverWithoutNow();
+    const isNextStep = this.#refusals === 0 || this.#isAfterWait(sentAt);
     const askedMs = parseRetryAfterMs(headers, receivedAt);
     if (askedMs === undefined && !isNextStep) return;
     const waitMs = retryWaitMs(askedMs, this.#refusals, this.#options.clock);
@@ -160,19 +160,15 @@ export class RateLimitGate {
     this.#refusedAt = this.#options.clock.now();
   }
 
-  /**
-   * Reports any other answer. It opens the gate only if its request was sent after the last 429 and
-   * the wait is over: a detection that had entered before may send another question meanwhile.
-   */
+  /** Reports any other answer. It opens the gate if its request was sent after the last wait. */
   passed({ sentAt }: Pick<Answer, "sentAt">): void {
-    const isAfter = sentAt >= this.#refusedAt || this.#options.clock.now() <= this.#refusedAt;
-    if (isAfter && this.#leftMs() <= 0) this.#refusals = 0;
+    if (this.#isAfterWait(sentAt)) this.#refusals = 0;
   }
 
   /** The error for a caller that does not wait. */
   error(): RateLimitedError {
     return new RateLimitedError(
-      "The tenant's rate limit at the token endpoint was hit. " +
+      "The tenant's rate limit was hit at the token endpoint. " +
         `Ask again after ${new Date(this.opensAt).toISOString()} (retryAt), or raise ` +
         `retryDeadlineMs.${cutNote(this.#waitMs)}`,
       { variant: this.#variant, retryAt: this.opensAt },
@@ -194,11 +190,13 @@ export class RateLimitGate {
   }
 
   /**
-   * Whether the wait is over although `now` was frozen or set back, so that it cannot tell what
-   * came after the 429.
+   * Whether the wait is over, and a request was sent after the last 429. A detection that had
+   * entered before it may send another question during the wait. `now` tells nothing after it was
+   * frozen or set back.
    */
-  #isOverWithoutNow(): boolean {
-    return this.#leftMs() <= 0 && this.#options.clock.now() <= this.#refusedAt;
+  #isAfterWait(sentAt: number): boolean {
+    const isAfter = sentAt > this.#refusedAt || this.#options.clock.now() <= this.#refusedAt;
+    return isAfter && this.#leftMs() <= 0;
   }
 }
 
