@@ -90,7 +90,7 @@ describe.each(["A", "B"] as const)("an outcome of Variant %s", (variant) => {
         // After a 304 there is nothing to do.
         status === 304
           ? /answered 304: nothing has changed\.$/
-          : new RegExp(`answered ${status}\\b.*[.:] (Check|Read|Wait|Try|Look|Ask|Add) `),
+          : new RegExp(`answered ${status}\\b.*[.:] (Check|Read|Wait|Try|Look|Ask) `),
       );
       expect(outcome.error?.body).toEqual(body);
       expect(Object.keys(outcome.error ?? {})).not.toContain("body");

@@ -75,7 +75,7 @@ export const keptWorlds: readonly { readonly found: string; readonly plan: Plan 
   },
   {
     found:
-      "what a machine wrote whose clock was set back by half an hour had expired in Redis at once",
+      "after its clock was set back by half an hour, what a machine wrote to Redis expired at once",
     plan: {
       ...usual,
       seed: 490_742,

@@ -18,8 +18,9 @@ describeWithRedis("the simulated Redis", () => {
     const answers: unknown[][] = [];
     const client = {
       async call(command: string, ...args: string[]) {
-        const answer = await real.call(command, ...args);
-        answers.push([data.run(args), answer, ...args.slice(2)]);
+        const simulated = data.run(args);
+        const answer = await real.call(command, ...args).catch(String);
+        answers.push([simulated, answer, ...args.slice(2)]);
         return answer;
       },
     };

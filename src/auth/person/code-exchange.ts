@@ -112,7 +112,8 @@ async function exchangeOnce(
     const before = await findGrant(context);
     await writeGrant(context, granted, before === undefined ? null : before.version || undefined);
   } catch (error) {
-    // The code is spent, so its token is served from memory, and written later.
+    // The code is spent, so its token is served from memory, and written by `flush` or the next
+    // renewal.
     isSaved = false;
     emit(storeFailed(error));
   }

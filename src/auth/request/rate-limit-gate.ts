@@ -160,7 +160,7 @@ export class RateLimitGate {
     this.#refusedAt = this.#options.clock.now();
   }
 
-  /** Reports any other answer. It opens the gate if its request was sent after the last wait. */
+  /** Reports any other answer, which opens the gate if it came after the wait. */
   passed({ sentAt }: Pick<Answer, "sentAt">): void {
     if (this.#isAfterWait(sentAt)) this.#refusals = 0;
   }
@@ -190,9 +190,9 @@ export class RateLimitGate {
   }
 
   /**
-   * Whether the wait is over, and a request was sent after the last 429. A detection that had
-   * entered before it may send another question during the wait. `now` tells nothing after it was
-   * frozen or set back.
+   * Whether the wait is over, and the request was sent after the last 429. A detection that had
+   * entered before the 429 may be answered during the wait. Once `now` was frozen or set back, only
+   * the wait counts.
    */
   #isAfterWait(sentAt: number): boolean {
     const isAfter = sentAt > this.#refusedAt || this.#options.clock.now() <= this.#refusedAt;
