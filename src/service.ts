@@ -196,12 +196,11 @@ export function createVariantClient<X extends Variant>(
 function contextOf(options: ClientOptions) {
   const memories = new WeakMap<Auth, CallMemory>();
   const memoryOf = (auth: Auth): CallMemory => {
-    const memory = memories.get(auth) ?? {
-      worked: new Map(),
-      limited: new Map(),
-      missing: new Set(),
-    };
-    memories.set(auth, memory);
+    let memory = memories.get(auth);
+    if (memory === undefined) {
+      memory = { worked: new Map(), limited: new Map(), missing: new Set() };
+      memories.set(auth, memory);
+    }
     return memory;
   };
   return { options, memoryOf };

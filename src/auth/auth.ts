@@ -281,7 +281,7 @@ export type ServiceEvent =
   | (EventContext & {
       readonly type: "call_replayed";
       readonly method: string;
-      readonly operationId?: string;
+      readonly operationId?: string | undefined;
     })
   /** A call or a `service.fetch` was begun. */
   | (Omit<CallEvent, "status" | "code"> & { readonly type: "call_started" })
@@ -346,14 +346,17 @@ export function beginEvents(
   return {
     requestId,
     emit: (body) =>
-      emit(onEvent, {
-        ...body,
-        variant,
-        baseUrl,
-        tenantId,
-        requestId,
-        at: clock.now(),
-      } as ServiceEvent),
+      emit(
+        onEvent,
+        withoutUndefined({
+          ...body,
+          variant,
+          baseUrl,
+          tenantId,
+          requestId,
+          at: clock.now(),
+        } as ServiceEvent),
+      ),
   };
 }
 

@@ -139,12 +139,8 @@ export class CallReport implements RequestEvents {
     this.#clock = options.clock;
     this.#startedAt = options.clock.monotonic();
     ({ requestId: this.requestId, emit: this.emit } = beginEvents(call.auth, options));
-    this.emit({ type: "call_started", ...this.#names });
-  }
-
-  get #names() {
-    const { method, operationId } = this.#call;
-    return operationId === undefined ? { method } : { method, operationId };
+    const { method, operationId } = call;
+    this.emit({ type: "call_started", operationId, method });
   }
 
   /** Adds to an error what it is about. */
@@ -161,9 +157,10 @@ export class CallReport implements RequestEvents {
 
   /** Reports the end. */
   finished(): void {
+    const { method, operationId } = this.#call;
     const { status, code, retries } = this;
     const durationMs = this.#clock.monotonic() - this.#startedAt;
-    this.emit({ type: "call_finished", ...this.#names, status, code, retries, durationMs });
+    this.emit({ type: "call_finished", operationId, method, status, code, retries, durationMs });
   }
 }
 
@@ -225,7 +222,7 @@ export async function bearerFetch<T>(
       throw error;
     }
     discard(response);
-    emit({ type: "call_replayed", method, ...(operationId !== undefined && { operationId }) });
+    emit({ type: "call_replayed", operationId, method });
     seen.refusedToken = token;
   }
 }

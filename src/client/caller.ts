@@ -98,19 +98,20 @@ export async function callOperation(
   try {
     const call = await prepare(auth, operationId, init, context);
     report = new CallReport(call, options);
-    const retries = retriesOf(call, options, memoryOf(auth).limited, report);
-    const wait = retries.waitForLimit();
+    const retrying = retriesOf(call, options, memoryOf(auth).limited, report);
+    const wait = retrying.waitForLimit();
     if (wait !== undefined) await wait;
-    const exchange = { events: report, retries, read: contentReader(call, report) };
+    const exchange = { events: report, retries: retrying, read: contentReader(call, report) };
     const answer = await bearerFetch(call, exchange, context);
     const { response, content } = answer;
     const { status } = response;
     const { variant } = auth;
     report.status = status;
-    const { requestId } = report;
-    const outcome = { status, variant, retries: report.retries, requestId, response };
-    if (!isSuccess(call.operation, response))
-      return { ok: false, ...outcome, error: await refusalOf(call, answer, report, context) };
+    const { requestId, retries } = report;
+    if (!isSuccess(call.operation, response)) {
+      const error = await refusalOf(call, answer, report, context);
+      return { ok: false, status, variant, error, retries, requestId, response };
+    }
     const isText = typeof content === "string";
     const data = isText ? parseSuccess(content, response) : content.value;
     if (isText && content && data === undefined) throw (await anyCall()).notJson(response, variant);
@@ -118,7 +119,7 @@ export async function callOperation(
     // envelope.
     if (init.envelope === undefined && (isText || content.isJson))
       options.validate?.({ variant, operationId, status, data }, report.emit);
-    return { ok: true, ...outcome, data };
+    return { ok: true, status, variant, data, retries, requestId, response };
   } catch (fault) {
     // What is refused before the call begins has no requestId.
     throw report?.failed(fault) ?? locate(fault, auth, { operationId });
@@ -164,12 +165,13 @@ async function prepare(
     own: envelopeHeader(given.envelope),
   };
   const request = usualRequest(toWrite) ?? (await anyCall()).anyRequest(toWrite);
+  const { url, headers, body } = request;
   const isUsual = success.length > 0 && !answers && !mostBytes && parseAs === undefined;
   /** Absent for JSON of any size, which the answer of most operations is. */
   const reader = isUsual
     ? undefined
     : (await anyCall()).answerReader(operation, { parseAs, mostBytes, auth, signal });
-  request.headers.accept ??= reader?.accept ?? "application/json";
+  headers.accept ??= reader?.accept ?? "application/json";
   return {
     auth,
     operationId,
@@ -178,7 +180,9 @@ async function prepare(
     reader,
     maxRetries,
     // What bearerFetch needs.
-    ...request,
+    url,
+    headers,
+    body,
     method,
     path,
     anonymous,

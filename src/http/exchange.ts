@@ -325,7 +325,7 @@ export async function sendRequest(
   facts: RequestFacts,
   mayAdd = true,
 ): Promise<Response> {
-  if (intercept === undefined) return responseOf("fetch", fetch(url, init));
+  if (intercept === undefined) return await responseOf("fetch", fetch(url, init));
   const request = { ...facts, method: init.method ?? "GET", url };
   let sent: Promise<Response> | undefined;
   try {
@@ -360,11 +360,10 @@ export async function sendRequest(
 }
 
 /** As a fault of the network, a forgotten `return` would be sent again. */
-function responseOf(option: string, answer: Promise<Response>): Promise<Response> {
-  return Promise.resolve(answer).then((response) => {
-    if (typeof response?.status === "number") return response;
-    throw invalidOption(option, "must return a promise of a Response");
-  });
+async function responseOf(option: string, answer: Promise<Response>): Promise<Response> {
+  const response = await answer;
+  if (typeof response?.status === "number") return response;
+  throw invalidOption(option, "must return a promise of a Response");
 }
 
 /**
