@@ -443,9 +443,9 @@ export function codeOf(error: unknown, signal?: AbortSignal): string {
 export function failureOf(
   error: unknown,
   signal?: AbortSignal,
-): { code: string; message?: string } {
-  const code = codeOf(error, signal);
-  return isBivariantError(error) ? { code, message: error.message } : { code };
+): { code: string; message: string | undefined } {
+  const message = isBivariantError(error) ? error.message : undefined;
+  return { code: codeOf(error, signal), message };
 }
 
 /**

@@ -196,11 +196,10 @@ export function createVariantClient<X extends Variant>(
 function contextOf(options: ClientOptions) {
   const memories = new WeakMap<Auth, CallMemory>();
   const memoryOf = (auth: Auth): CallMemory => {
-    let memory = memories.get(auth);
-    if (memory === undefined) {
-      memory = { worked: new Map(), limited: new Map(), missing: new Set() };
-      memories.set(auth, memory);
-    }
+    const known = memories.get(auth);
+    if (known !== undefined) return known;
+    const memory = { worked: new Map(), limited: new Map(), missing: new Set<string>() };
+    memories.set(auth, memory);
     return memory;
   };
   return { options, memoryOf };

@@ -188,7 +188,7 @@ interface FailureEvent extends EndEvent {
    * That of the error, with the likeliest cause and its remedy after a refusal. Absent after an
    * abort.
    */
-  readonly message?: string;
+  readonly message?: string | undefined;
 }
 
 /** The fields of an event about a call. They include no path and no parameters. */
@@ -269,8 +269,8 @@ export type ServiceEvent =
   | (EventContext & {
       readonly type: "store_failed";
       readonly code: string;
-      readonly message?: string;
-      readonly reason?: string;
+      readonly message?: string | undefined;
+      readonly reason?: string | undefined;
     })
   /** The store answers again after a `store_failed`, so that tokens are shared again. */
   | (EventContext & { readonly type: "store_recovered" })
@@ -366,17 +366,14 @@ export function beginEvents(
  */
 export function storeFailed(error: unknown): EventBody {
   // Any other error is from reading the stored text, which its message may quote.
-  const own = isStoreError(error)
-    ? { code: error.code, message: error.message }
-    : { code: "store_corrupt" };
-  const fault = Object(isStoreError(error) ? error.cause : error) as Record<
-    "code" | "name",
-    unknown
-  >;
+  const { code, message, cause } = isStoreError(error)
+    ? error
+    : { code: "store_corrupt", message: undefined, cause: error };
+  const fault = Object(cause) as Record<"code" | "name", unknown>;
   const reason = [fault.code, fault.name].find(
     (text) => typeof text === "string" && /^\w{1,40}$/.test(text),
-  );
-  return { type: "store_failed", ...own, ...(typeof reason === "string" && { reason }) };
+  ) as string | undefined;
+  return { type: "store_failed", code, message, reason };
 }
 
 /**

@@ -300,8 +300,8 @@ async function follow<T>(
   for (let hops = 0; ; hops++) {
     const { method, body, withBearer } = hop;
     // The caller's own fetch may keep its headers or change them.
-    const headers: Record<string, string> = { ...hop.headers };
-    if (withBearer && token !== undefined) headers.authorization = `Bearer ${token.value}`;
+    const bearer = withBearer && token && { authorization: `Bearer ${token.value}` };
+    const headers = { ...hop.headers, ...bearer };
     const own: RequestInit = { method, headers, redirect: "manual", signal };
     if (body !== undefined && body !== null) own.body = body;
     const sent: RequestInit & { duplex?: unknown } = init === undefined ? own : { ...init, ...own };
@@ -309,7 +309,7 @@ async function follow<T>(
     // The Fetch standard requires `duplex` for a stream and allows no other value. A PUT that has
     // it is sent once.
     const isOnce = !request.isIdempotent && /^(?:PUT|DELETE)$/.test(method);
-    if (isOnce || !canBeSentAgain(body)) Object.assign(sent, { duplex: "half" });
+    if (isOnce || !canBeSentAgain(body)) sent.duplex = "half";
     const { variant, baseUrl, tenantId } = auth;
     const path = hops === 0 ? request.path : undefined;
     const facts: RequestFacts = {
@@ -325,7 +325,7 @@ async function follow<T>(
     seen.status = response.status;
     try {
       // A fetch of the caller's may have ignored the signal.
-      limit.throwIfAborted();
+      if (limit.aborted) throw limit.reason;
       const next = response.ok ? undefined : nextHop(response, hop, request);
       if (next === undefined || hops >= mostRedirects) {
         const content = await read(response, auth.variant);
@@ -348,20 +348,20 @@ async function follow<T>(
  */
 function nextHop(response: Response, hop: Hop, { auth, init }: BearerRequest): Hop | undefined {
   const { status } = response;
-  const isRefused = init?.redirect === "error" && redirectStatuses.includes(status);
+  const isRedirect = redirectStatuses.includes(status);
+  const isRefused = isRedirect && init?.redirect === "error";
   if (response.type === "opaqueredirect" || isRefused) {
     const reason = isRefused
-      ? 'which redirect: "error" forbids. Leave redirect out, and it is followed.'
-      : "and a browser hides where it leads. It was not followed. Check baseUrl.";
+      ? 'which redirect: "error" forbids. Leave redirect out to follow it.'
+      : "and browsers hide where it leads. Check baseUrl.";
     const message = `The API answered with a redirect (${status || "its status is hidden"}), ${reason}`;
     throw new UnexpectedResponseError("response_redirected", message, {
       status,
       variant: auth.variant,
     });
   }
-  if (init?.redirect === "manual") return undefined;
   const location = response.headers.get("location");
-  if (!redirectStatuses.includes(status) || location === null) return undefined;
+  if (!isRedirect || init?.redirect === "manual" || location === null) return undefined;
   let url: URL;
   try {
     url = new URL(location, hop.url);
@@ -375,8 +375,7 @@ function nextHop(response: Response, hop: Hop, { auth, init }: BearerRequest): H
   // Plain http after https would let the network read the rest of the exchange.
   if (url.protocol === "http:" && hop.url.startsWith("https:")) return undefined;
   const becomesGet =
-    (status === 303 && hop.method !== "HEAD") ||
-    ((status === 301 || status === 302) && hop.method === "POST");
+    (status === 303 && hop.method !== "HEAD") || (status < 303 && hop.method === "POST");
   const method = becomesGet ? "GET" : hop.method;
   const body = becomesGet ? undefined : hop.body;
   if (!canBeSentAgain(body)) return undefined;

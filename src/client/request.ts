@@ -58,8 +58,7 @@ export function usualRequest({
   const params = init.params ?? {};
   const { path, query, header, cookie } = params;
   if (!/^\/[^?#]*$/.test(operation.path)) return;
-  const rare = [querySerializer, bodySerializer, header, cookie];
-  if (rare.some((one) => one !== undefined)) return;
+  if ((header ?? cookie ?? bodySerializer ?? querySerializer) !== undefined) return;
   if (parameters !== undefined && !parameters.every((entry) => isUsual(entry, params))) return;
   try {
     let isComplete = true;

@@ -10,7 +10,7 @@ import {
   UnexpectedResponseError,
   type Variant,
 } from "../errors.js";
-import { invalidOption, requireSignal } from "../options.js";
+import { invalidOption } from "../options.js";
 
 /** An answer whose body was read completely. */
 export interface Answer {
@@ -125,6 +125,7 @@ interface TimeLimitOptions {
   readonly waitsFor: string;
   readonly timeoutMs: number;
   readonly clock: ResolvedClock;
+  /** It was checked by `requireSignal`. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -133,17 +134,15 @@ interface TimeLimitOptions {
  * `AbortSignal.timeout` nor `AbortSignal.any`, since both cost more than the call they guard, and
  * the latter leaks.
  *
- * @throws TransportError `timed_out`, or the error made from the task's fault; the signal's reason;
- * ConfigurationError
+ * @throws TransportError `timed_out`, or the error made from the task's fault; the signal's reason
  */
 export function withTimeLimit<T>(
   task: (signal: AbortSignal) => Promise<T>,
   options: TimeLimitOptions,
 ): Promise<T> {
-  const { variant, timeoutMs, clock, signal: given } = options;
+  const { variant, timeoutMs, clock, signal } = options;
   const controller = new AbortController();
   return new Promise((resolve, reject) => {
-    const signal = requireSignal(given);
     if (signal?.aborted) return reject(signal.reason);
     const end = () => {
       clock.clearTimeout(timer);
@@ -408,8 +407,8 @@ export function canBeSentAgain(body: unknown): boolean {
 export function sendingOnce(fetch: Fetch, isOwn: boolean): Fetch {
   return (url, init = {}) => {
     const { method = "GET", body } = init;
-    const isUndici = globalThis.process?.versions?.undici !== undefined;
-    if (!isUndici || (idempotentMethods.includes(method) && !("duplex" in init)))
+    const mayBeRepeated = idempotentMethods.includes(method) && !("duplex" in init);
+    if (mayBeRepeated || globalThis.process?.versions?.undici === undefined)
       return fetch(url, init);
     const text = body ?? "";
     if (typeof text === "string") {
