@@ -94,16 +94,30 @@ export function sample<T>(rows: readonly T[], count: number, seed: number): T[] 
     .map(([, row]) => row);
 }
 
+/** A mutant or a fix taken back, with the folder of src/ that it is in. */
+export interface Tried {
+  readonly part: string;
+  readonly name: string;
+  readonly isNoticed: boolean;
+}
+
 export interface Trials {
   readonly repository: string;
   readonly commit: string;
   readonly jobs: number;
   readonly workers: number;
-  readonly onRow: (part: string, isCaught: boolean, what: string) => void;
+  /** Whether an earlier run has tried it. */
+  readonly isTried: (name: string) => boolean;
+  readonly onTried: (one: Tried) => void;
+}
+
+function nameOf({ source, line, from, was, text }: Mutant): string {
+  const short = (part: string) => part.replace(/\s+/g, " ").slice(0, 60);
+  return `${source}:${line} (${from}) ${short(was)} -> ${short(text)}`;
 }
 
 export async function tryMutants(
-  { repository, commit, jobs, workers, onRow }: Trials,
+  { repository, commit, jobs, workers, isTried, onTried }: Trials,
   { count, seed, folder }: { count: number; seed: number; folder: string },
 ): Promise<void> {
   const sources = git(repository, "ls-tree", "-r", "--name-only", commit, folder)
@@ -112,14 +126,13 @@ export async function tryMutants(
   const all = sources.flatMap((path) =>
     mutantsOf(path, git(repository, "show", `${commit}:${path}`)),
   );
-  await inTurn(sample(all, count, seed), { repository, commit, jobs }, async (trial, mutant) => {
+  const left = sample(all, count, seed).filter((mutant) => !isTried(nameOf(mutant)));
+  await inTurn(left, { repository, commit, jobs }, async (trial, mutant) => {
     const path = join(trial.folder, mutant.source);
     const text = readFileSync(path, "utf8");
     writeFileSync(path, text.slice(0, mutant.from) + mutant.text + text.slice(mutant.to));
-    const isCaught = await trial.fails(testsFor(mutant.source), workers);
+    const isNoticed = await trial.fails(testsFor(mutant.source), workers);
     writeFileSync(path, text);
-    const short = (part: string) => part.replace(/\s+/g, " ").slice(0, 60);
-    const what = `${mutant.source}:${mutant.line} ${short(mutant.was)} -> ${short(mutant.text)}`;
-    onRow(partOf(mutant.source), isCaught, what);
+    onTried({ part: partOf(mutant.source), name: nameOf(mutant), isNoticed });
   });
 }

@@ -12,6 +12,8 @@ interface Fix {
   readonly tests: readonly string[];
 }
 
+const nameOf = ({ hash, subject }: Fix): string => `${hash.slice(0, 8)} ${subject}`;
+
 function fixesOf(repository: string, commit: string): Fix[] {
   const log = git(repository, "log", "--format=%H %s", "-E", "--grep=^fix", commit)
     .trim()
@@ -28,11 +30,12 @@ function fixesOf(repository: string, commit: string): Fix[] {
 }
 
 export async function tryReversedFixes(
-  { repository, commit, jobs, workers, onRow }: Trials,
+  { repository, commit, jobs, workers, isTried, onTried }: Trials,
   { count }: { count: number },
 ): Promise<void> {
   const fixes = fixesOf(repository, commit).slice(0, count);
-  await inTurn(fixes, { repository, commit, jobs }, async (trial, fix) => {
+  const left = fixes.filter((fix) => !isTried(nameOf(fix)));
+  await inTurn(left, { repository, commit, jobs }, async (trial, fix) => {
     // Code that does not compile would fail every test.
     if (!takeBack(trial.folder, fix.patch) || !trial.compiles()) {
       git(trial.folder, "checkout", "--quiet", "--", ".");
@@ -41,10 +44,10 @@ export async function tryReversedFixes(
     // The tests that came with the fix are tried first: most are still there and notice it.
     const nearest = fix.tests.filter((path) => git(trial.folder, "ls-files", path) !== "");
     const folders = [...new Set(fix.sources.flatMap(testsFor))];
-    const isCaught =
+    const isNoticed =
       (nearest.length > 0 && (await trial.fails(nearest, workers))) ||
       (await trial.fails(folders, workers));
     git(trial.folder, "checkout", "--quiet", "--", ".");
-    onRow(partOf(fix.sources[0] ?? ""), isCaught, `${fix.hash.slice(0, 8)} ${fix.subject}`);
+    onTried({ part: partOf(fix.sources[0] ?? ""), name: nameOf(fix), isNoticed });
   });
 }
