@@ -324,8 +324,7 @@ async function follow<T>(
     const response = await sendRequest(options, hop.url, sent, facts, withBearer);
     seen.status = response.status;
     try {
-      // A fetch of the caller's may have ignored the signal. Node's throwIfAborted() would cost a
-      // call 1 %.
+      // A fetch of the caller's may have ignored the signal. Node's throwIfAborted() is slower.
       if (limit.aborted) throw limit.reason;
       const next = response.ok ? undefined : nextHop(response, hop, request);
       if (next === undefined || hops >= mostRedirects) {
@@ -375,6 +374,7 @@ function nextHop(response: Response, hop: Hop, { auth, init }: BearerRequest): H
   if (url.href.length > longestUrl) return undefined;
   // Plain http after https would let the network read the rest of the exchange.
   if (url.protocol === "http:" && hop.url.startsWith("https:")) return undefined;
+  // A 301 or 302 makes a GET of a POST only (Fetch standard, HTTP-redirect fetch).
   const becomesGet =
     (status === 303 && hop.method !== "HEAD") || (status < 303 && hop.method === "POST");
   const method = becomesGet ? "GET" : hop.method;

@@ -89,7 +89,7 @@ const texts: Readonly<Record<ApiErrorCode, string>> = {
   api_refused: ": the call was refused. Read the body of the error.",
   api_failed: ": the server failed. Try again later.",
   api_undocumented:
-    ", which the document does not list for this operation. Look at it, and add it there.",
+    ", which the document does not list for this operation. Read its body, and list it there.",
 };
 
 const silent =

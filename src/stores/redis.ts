@@ -139,7 +139,8 @@ export function redisStore(
       const version = crypto.randomUUID();
       const over =
         ifVersion === undefined ? "any" : ifVersion === null ? "missing" : `=${ifVersion}`;
-      // The time that is left, since this machine's clock may be wrong. 1970 is as long ago as any.
+      // Redis gets the time that is left, since this machine's clock may be wrong. 1970 is as long
+      // ago as any.
       const leftMs = Math.ceil(expiresAt - clock.now());
       const lasting = leftMs > 0 ? ["PX", String(leftMs)] : ["PXAT", "1"];
       const expiry = expiresAt > latestExpiry ? [] : lasting;
